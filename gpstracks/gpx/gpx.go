@@ -141,15 +141,22 @@ func (d *document) nextGPX() (Track, error) {
 			if d.tracks > 0 {
 				return Track{}, d.wrong("a copyright element stands behind tracks: put it before them")
 			}
-			d.rights += " " + attribute(start, "author")
+			d.addRights(attribute(start, "author"))
 			if err = d.children(func(xml.StartElement) error {
 				text, err := d.text()
-				d.rights += " " + text
+				d.addRights(text)
 				return err
 			}); err != nil {
 				return Track{}, err
 			}
 		}
+	}
+}
+
+// addRights takes up a part of the rights, as far as a text may go: each adding copies the rest.
+func (d *document) addRights(text string) {
+	if len(d.rights) < d.limits.Text {
+		d.rights += " " + text
 	}
 }
 

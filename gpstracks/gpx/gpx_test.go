@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -198,6 +199,17 @@ func TestEndless(t *testing.T) {
 	require.EqualError(t, err, "GPX: the document is longer than 10485760 bytes")
 	_, err = read(&endless{}, gpx.Limits{Bytes: 1 << 40})
 	require.EqualError(t, err, "GPX line 1: there are more than 200000 points")
+}
+
+// Each part of the rights is read once, however many there are.
+func TestManyRights(t *testing.T) { // alone: it counts what the whole process takes
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := read(strings.NewReader("<gpx><copyright>"+strings.Repeat("<a/>", 30_000)+"</copyright>"+
+		strings.Repeat("<copyright/>", 30_000)), gpx.Limits{})
+	runtime.ReadMemStats(&after)
+	require.ErrorContains(t, err, "unexpected EOF")
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100<<20), "bytes, for a document of half a megabyte")
 }
 
 // What was read before a break is handed out, and the error comes last.
