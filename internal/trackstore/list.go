@@ -92,9 +92,12 @@ func (s *Store) tracks(ctx context.Context, places []gpstracks.Cursor) ([]gpstra
 // places yields the places of tracks that may pass the filter, in their order.
 func (s *Store) places(ctx context.Context, f gpstracks.Filter) iter.Seq2[[]gpstracks.Cursor, error] {
 	return func(yield func([]gpstracks.Cursor, error) bool) {
-		if len(f.Bounds) > 0 {
-			n, err := s.within(ctx, f.Bounds, fewTracks)
+		if len(f.Bounds)+len(f.IDs) > 0 {
 			var near []gpstracks.Cursor
+			n, err := 0, error(nil)
+			if len(f.IDs) == 0 {
+				n, err = s.within(ctx, f.Bounds, fewTracks)
+			}
 			if err == nil && n <= fewTracks {
 				near, err = s.page(ctx, f, s.Dialect.Touches, "")
 			}

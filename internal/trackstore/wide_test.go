@@ -76,6 +76,9 @@ func TestWideListReads(t *testing.T) {
 		require.NotEqual(t, rare.After, partial.After)
 		rare.After = partial.After
 	}
+	var shortest int64
+	require.NoError(t, e.raw.QueryRowContext(t.Context(), "select id from tracks order by metres limit 1").Scan(&shortest))
+	require.Len(t, storetest.All(t, s, gpstracks.Filter{IDs: []int64{shortest}, Look: rare.Look}), 1, "found by its id")
 	t.Log(lists, numbers, rares)
 	require.Less(t, rares[1], rares[0]*11/10)
 	require.Positive(t, lists[0])
