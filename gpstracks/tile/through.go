@@ -1,7 +1,6 @@
 package tile
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -11,12 +10,12 @@ import (
 	"github.com/signalbox-dev/signalbox/gpstracks"
 )
 
-// Through returns the ids of tracks that pass within some eight pixels of a point at a zoom, the longest first and at most
-// so many: what a finger is on.
-func (e *Encoder) Through(ctx context.Context, src Source, p orb.Point, zoom, most int, f gpstracks.Filter) (ids []int64, err error) {
+// Through returns the ids of tracks that pass within some eight pixels of a point at a zoom, in any order:
+// what a finger is on.
+func (e *Encoder) Through(ctx context.Context, src Source, p orb.Point, zoom int, f gpstracks.Filter) (ids []int64, err error) {
 	const side = 6 // 2^side tiles in a row of one of the zoom: 8 pixels of 512 each
 	z := min(zoom+side, MaxZoom)
-	metres := map[int64]uint32{}
+	through := map[int64]bool{}
 	gpstracks.Walk(orb.MultiLineString{{p}}, z, func(x, y int64) {
 		for i := range 9 {
 			t := ID{z, int(x) + i%3 - 1, int(y) + i/3 - 1}
@@ -34,14 +33,11 @@ func (e *Encoder) Through(ctx context.Context, src Source, p orb.Point, zoom, mo
 				var drawn bool
 				track := e.track(at)
 				if drawn, err = e.feature(track); drawn {
-					metres[int64(track[0].id)] = track[0].metres
+					through[int64(track[0].id)] = true
 				}
 				at += len(track)
 			}
 		}
 	})
-	ids = slices.SortedFunc(maps.Keys(metres), func(a, b int64) int {
-		return cmp.Or(cmp.Compare(metres[b], metres[a]), cmp.Compare(a, b))
-	})
-	return ids[:min(len(ids), most)], err
+	return slices.Collect(maps.Keys(through)), err
 }

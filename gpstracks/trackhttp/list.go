@@ -68,7 +68,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) here(ctx context.Context, q *query) error {
 	return h.maker.with(ctx, func(w *worker) (err error) {
 		zoom := int(math.Round(q.zoom))
-		q.filter.IDs, err = w.encoder.Through(ctx, h.o.Tiles, q.at, zoom, q.filter.Limit, q.filter)
+		q.filter.IDs, err = w.encoder.Through(ctx, h.o.Tiles, q.at, zoom, q.filter)
 		q.none = len(q.filter.IDs) == 0
 		return err
 	})

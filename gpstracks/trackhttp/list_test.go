@@ -123,6 +123,10 @@ func TestListAt(t *testing.T) {
 		}
 		require.Equal(t, want, fmt.Sprint(names), query)
 	}
+	const corner = "?at=7,46.001&zoom=12&limit=1"
+	first := r.list(corner)
+	require.True(t, first.Truncated, "another one passes")
+	require.Equal(t, "slope", r.list(corner + "&cursor=" + *first.Next).Features[0].Properties["name"])
 	for _, wrong := range []string{"7", "7,91", "7,46,8", "x,y", "nan,1"} {
 		r.is(http.StatusBadRequest, "?at="+wrong)
 	}
