@@ -87,14 +87,14 @@ func sniffText(begin []byte) Format {
 	switch {
 	case strings.HasPrefix(text, "<"):
 		switch {
-		case has("<html", "<!doctype html"):
-			return "HTML"
 		case has("<gpx"):
 			return formatGPX
 		case has("<trainingcenterdatabase"):
 			return formatTCX
 		case has("<kml"):
 			return formatKML
+		case has("<html", "<!doctype html"): // and not in a description
+			return "HTML"
 		case has("<osm"):
 			return "OSM XML"
 		}
