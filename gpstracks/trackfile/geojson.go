@@ -1,6 +1,7 @@
 package trackfile
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,7 +59,7 @@ func (p properties) times() (all [][]string) {
 // segment.
 func readGeoJSON(body []byte, most int) ([]gpx.Track, error) {
 	var whole geo
-	if err := json.Unmarshal(body, &whole); err != nil {
+	if err := json.Unmarshal(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), &whole); err != nil {
 		return nil, fmt.Errorf("GeoJSON: %w", err)
 	}
 	r := &features{left: most}

@@ -135,7 +135,7 @@ func TestFormats(t *testing.T) {
 			"map.osm [OSM XML] the file is OSM XML: it is map data; export the relation as GPX"},
 		"x.xml":      {"<sml/>", "x.xml [XML] GPX line 1: the document is not GPX, TCX or KML: its element is <sml>"},
 		"points.gpx": {`<gpx><wpt lat="1" lon="2"/></gpx>`, "points.gpx [GPX] the file holds 1 single points, and no track or route"},
-		"points.geojson": {`{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2]}}`,
+		"points.geojson": {"\xef\xbb\xbf" + `{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2]}}`,
 			"points.geojson [GeoJSON] the file holds 1 single points, and no track or route"},
 		"nothing":  {"", "nothing [] the file is empty"},
 		"cut.gz":   {gzipped(t, one)[:30], "cut.gz [GPX] GPX line 1: the document is cut off"},
