@@ -40,8 +40,8 @@ func (s *server) rows(q query) (ordered []row) {
 	return ordered
 }
 
-// answer sends a page, and returns the number of its points.
-func (s *server) answer(w http.ResponseWriter, r *http.Request, q query, f fault) int {
+// answer sends a page.
+func (s *server) answer(w http.ResponseWriter, r *http.Request, q query, f fault) {
 	rows := s.rows(q)
 	from := q.cursor
 	if s.o.Pages || q.page >= 0 {
@@ -74,7 +74,6 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, q query, f fault
 		body = body[:len(body)/2] // the connection breaks then: more was announced
 	}
 	_, _ = w.Write(body) // a client that has gone away needs no answer
-	return to - from
 }
 
 func (s *server) linkTo(w http.ResponseWriter, r *http.Request, cursor string, f fault) {

@@ -69,10 +69,9 @@ type serverOptions struct {
 
 // request is one as it came in.
 type request struct {
-	Query  url.Values
-	Agent  string
-	At     time.Time
-	Points int // that were sent
+	Query url.Values
+	Agent string
+	At    time.Time
 }
 
 // server is OpenStreetMap's trackpoints API in memory: boxes and their limits, pages in both forms of the
@@ -134,7 +133,7 @@ func (s *server) MostAtOnce() int {
 }
 
 // begin notes a request and gives the fault that it meets.
-func (s *server) begin(r *http.Request) (f fault, at, after int) {
+func (s *server) begin(r *http.Request) (f fault, after int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, request{Query: r.URL.Query(), Agent: r.UserAgent(), At: time.Now()})
@@ -143,14 +142,13 @@ func (s *server) begin(r *http.Request) (f fault, at, after int) {
 	if len(s.faults) > 0 {
 		f, s.faults = s.faults[0], s.faults[1:]
 	}
-	return f, len(s.requests) - 1, s.after
+	return f, s.after
 }
 
-func (s *server) end(at, points int) {
+func (s *server) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now--
-	s.requests[at].Points = points
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -158,9 +156,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "Not Found")
 		return
 	}
-	fault, at, after := s.begin(r)
-	sent := 0
-	defer func() { s.end(at, sent) }()
+	fault, after := s.begin(r)
+	defer s.end()
 	if agent := r.UserAgent(); agent == "" || strings.HasPrefix(agent, "Go-http-client") {
 		fault = blocked
 	}
@@ -172,7 +169,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, wrong)
 		return
 	}
-	sent = s.answer(w, r, q, fault)
+	s.answer(w, r, q, fault)
 }
 
 // meet answers with a fault, if it is one that has no page.

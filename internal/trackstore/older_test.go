@@ -3,7 +3,6 @@ package trackstore_test
 import (
 	"math"
 	"testing"
-	"time"
 
 	"github.com/paulmach/orb"
 	"github.com/stretchr/testify/require"
@@ -78,27 +77,5 @@ func TestOlderDatabase(t *testing.T) {
 		remove(t, s, ids...)
 		require.NoError(t, e.raw.QueryRowContext(t.Context(), "select count(*) from track_marks").Scan(&marks))
 		require.Zero(t, marks)
-	})
-}
-
-// Three writings of an author's tracks that were removed stay away, and the next day's tracks do not.
-func TestRemovedStayAway(t *testing.T) {
-	t.Parallel()
-	each(t, func(t *testing.T, e engine) {
-		s, tracks := e.reopen(t), sample.Tracks(30, 2)
-		upsert(t, s, tracks)
-		var again, others []gpstracks.Track
-		for _, k := range tracks {
-			_, err := s.(gpstracks.RemovalStore).Withhold(t.Context(), gpstracks.Removal{Cells: k.Cells, RecordedOn: k.RecordedOn,
-				LengthM: k.LengthM, Reason: "a wish"})
-			require.NoError(t, err)
-			again = append(again, k, rewritten(t, k))
-			k.RecordedOn = k.RecordedOn.Add(24 * time.Hour)
-			others = append(others, rewritten(t, k))
-		}
-		u := upsert(t, s, again)
-		require.Equal(t, gpstracks.Upserted{Screened: gpstracks.Screened{Removed: 60}}, u)
-		u = upsert(t, s, others)
-		require.Equal(t, 30, u.Inserted)
 	})
 }
