@@ -194,8 +194,8 @@ func isSame(a, b *Track) bool {
 	timed := !a.StartedAt.IsZero() && !b.StartedAt.IsZero()
 	return (a.RecordedOn.IsZero() || b.RecordedOn.IsZero() || a.RecordedOn.Equal(b.RecordedOn)) &&
 		!(timed && (a.EndedAt.Before(b.StartedAt) || b.EndedAt.Before(a.StartedAt))) &&
-		(min(a.Cells.N, b.Cells.N) >= fewCells && max(a.Bounds.Max[1], -a.Bounds.Min[1], b.Bounds.Max[1], -b.Bounds.Min[1]) <= maxLatitude ||
-			isNear(a, b)) &&
+		(isNear(a, b) || min(a.Cells.N, b.Cells.N) >= fewCells &&
+			max(a.Bounds.Max[1], -a.Bounds.Min[1], b.Bounds.Max[1], -b.Bounds.Min[1]) <= maxLatitude) &&
 		max(a.LengthM, b.LengthM) <= longer*min(a.LengthM, b.LengthM) &&
 		(a.Cells.Shared(b.Cells) >= alikeFrom || a.Cells.isTrimmed(b.Cells))
 }

@@ -59,11 +59,4 @@ func dedupeKey(t *Track) string {
 func fixed(deg float64) int64 { return int64(math.Round(deg * 1e7)) }
 
 // bucket is the one of keyDegrees that a coordinate is in.
-func bucket(deg float64) int64 {
-	a := fixed(deg)
-	q := a / keyDegrees
-	if a%keyDegrees < 0 {
-		q--
-	}
-	return q
-}
+func bucket(deg float64) int64 { return int64(math.Floor(float64(fixed(deg)) / keyDegrees)) }

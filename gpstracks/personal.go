@@ -4,8 +4,6 @@ import (
 	"net/url"
 	"path"
 	"regexp"
-	"strings"
-	"unicode/utf8"
 )
 
 // contact is an address of e-mail, or a telephone number: with + or 00, of a leading 0, or in three groups.
@@ -15,12 +13,7 @@ var contact = regexp.MustCompile(`(?i)[\p{L}\d._%+-]+(?:@|\s?[(\[]at[)\]]\s?)[\p
 	`|\b0[1-9]\d{8,9}\b|(?:\(\d{3}\) ?|\b\d{3}[-. ])\d{3}[-. ]\d{4}\b`)
 
 // scrubbed is a text of at most n characters in which … stands for contacts.
-func scrubbed(s string, n int) string {
-	if s = contact.ReplaceAllString(s, "…"); utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return strings.TrimSpace(string([]rune(s)[:n]))
-}
+func scrubbed(s string, n int) string { return shortened(contact.ReplaceAllString(s, "…"), n) }
 
 // person is a part of an address behind which the name or number of a person stands, and personalHost one
 // where hardly anything else is.

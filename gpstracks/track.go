@@ -91,14 +91,11 @@ func Prepare(t Track) (Track, error) {
 		return Track{}, &InvalidError{"activity", "is none of the known ones"}
 	}
 	points := 0
-	for _, line := range t.Lines {
-		points += len(line)
-	}
-	if points > MaxPoints {
-		return Track{}, &InvalidError{"lines", fmt.Sprintf("have more than %d points", MaxPoints)}
-	}
 	var cut orb.MultiLineString
 	for _, line := range t.Lines {
+		if points += len(line); points > MaxPoints {
+			return Track{}, &InvalidError{"lines", fmt.Sprintf("have more than %d points", MaxPoints)}
+		}
 		for _, p := range line {
 			if !valid(p) {
 				return Track{}, &InvalidError{"lines", "hold a coordinate that is not on earth"}
@@ -207,7 +204,11 @@ func plain(s string, n int) string {
 		}
 		return r
 	}, s)
-	s = strings.Join(strings.Fields(s), " ")
+	return shortened(strings.Join(strings.Fields(s), " "), n)
+}
+
+// shortened is a text of at most n characters.
+func shortened(s string, n int) string {
 	if utf8.RuneCountInString(s) <= n {
 		return s
 	}

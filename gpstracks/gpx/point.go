@@ -85,7 +85,7 @@ func coordinate(s string, limit float64) (float64, bool) {
 		return 0, false
 	}
 	for _, c := range []byte(s) {
-		if (c < '0' || c > '9') && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E' {
+		if c|0x20 == 'x' || c == '_' { // infinity and NaN exceed every limit
 			return 0, false
 		}
 	}

@@ -115,8 +115,8 @@ func TestFormats(t *testing.T) {
 		"a.tcx": {" <?xml version='1.0'?><TrainingCenterDatabase><Course><Name>c</Name></Course></TrainingCenterDatabase>",
 			"a.tcx [TCX] c:0"},
 		"a.kmz": {zipped(t, "doc.kml", `<kml><Placemark><description><![CDATA[<html>a walk]]></description><name>k</name><LineString>`+
-			`<coordinates>7,46 8,46</coordinates></LineString></Placemark></kml>`, "icon.png", "\x89PNG..."), "a.kmz/doc.kml [KML] k:2|a.kmz/icon.png [PNG] the file is PNG: it holds no " +
-			"track"},
+			`<coordinates>7,46 8,46</coordinates></LineString></Placemark></kml>`, "icon.png", "\x89PNG..."),
+			"a.kmz/doc.kml [KML] k:2|a.kmz/icon.png [PNG] the file is PNG: it holds no track"},
 		"a.fit": {fitActivity(3), "a.fit [FIT] :3"},
 		"export.zip": {zipped(t, "activities/1.fit.gz", gzipped(t, fitActivity(2)), "activities/", "", "a.csv", "lat,lon\n1,2",
 			"in.kmz", zipped(t, "doc.kml", "<kml/>")), "export.zip/activities/1.fit.gz [FIT] :2|export.zip/a.csv [CSV] the file is CSV: " +
