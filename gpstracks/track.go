@@ -192,9 +192,7 @@ func crossing(a, b orb.Point) (here, there orb.Point) {
 
 // plain makes one line of valid text of at most n characters.
 func plain(s string, n int) string {
-	if len(s) > 8*n { // what is cut off anyway need not be cleaned
-		s = s[:8*n]
-	}
+	s = s[:min(len(s), 8*n)] // what is cut off anyway need not be cleaned
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):

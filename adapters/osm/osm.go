@@ -77,10 +77,7 @@ func New(o Options) (*Client, error) {
 	}
 	defaults.Fill(&o)
 	defaults.Fill(&o.Limits)
-	own := http.Client{}
-	if o.HTTP != nil {
-		own = *o.HTTP
-	}
+	own := *cmp.Or(o.HTTP, &http.Client{})
 	if own.Timeout <= 0 {
 		own.Timeout = timeout
 	}

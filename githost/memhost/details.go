@@ -31,7 +31,8 @@ func (h *Host) Comment(ctx context.Context, c githost.NewComment) error {
 	if err != nil {
 		return err
 	}
-	if h.find(c.Repo, func(p githost.PullRequest) bool { return p.Number == c.Number }) == nil {
+	pr := h.find(c.Repo, func(p githost.PullRequest) bool { return p.Number == c.Number })
+	if pr == nil {
 		return githost.ErrNotFound
 	}
 	for _, one := range h.comments {
@@ -39,7 +40,6 @@ func (h *Host) Comment(ctx context.Context, c githost.NewComment) error {
 			return nil
 		}
 	}
-	pr := h.find(c.Repo, func(p githost.PullRequest) bool { return p.Number == c.Number })
 	known := slices.ContainsFunc(h.lines[c.Repo+" "+pr.HeadRef], func(k githost.LineComment) bool { return k.ID == c.Thread })
 	if c.Thread != "" && !known {
 		return githost.ErrNotFound

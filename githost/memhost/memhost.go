@@ -125,13 +125,18 @@ func (h *Host) enter(ctx context.Context, call string) (leave func(), err error)
 	return h.mu.Unlock, h.Failure(ctx, call)
 }
 
-// Checks implements githost.Host.
-func (h *Host) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
-	leave, err := h.enter(ctx, "Checks")
-	defer leave()
-	if err == nil && h.plain[repo] {
+// enterHost is enter of a call that a plain repository does not have.
+func (h *Host) enterHost(ctx context.Context, call, repo string) (leave func(), err error) {
+	if leave, err = h.enter(ctx, call); err == nil && h.plain[repo] {
 		err = githost.ErrLacking
 	}
+	return leave, err
+}
+
+// Checks implements githost.Host.
+func (h *Host) Checks(ctx context.Context, repo, base, sha string) ([]githost.Check, error) {
+	leave, err := h.enterHost(ctx, "Checks", repo)
+	defer leave()
 	if err != nil {
 		return nil, err
 	}
@@ -151,11 +156,8 @@ func (h *Host) Checks(ctx context.Context, repo, base, sha string) ([]githost.Ch
 
 // Reviews implements githost.Host.
 func (h *Host) Reviews(ctx context.Context, repo, branch, base string) ([]githost.Review, error) {
-	leave, err := h.enter(ctx, "Reviews")
+	leave, err := h.enterHost(ctx, "Reviews", repo)
 	defer leave()
-	if err == nil && h.plain[repo] {
-		err = githost.ErrLacking
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -195,11 +197,8 @@ func (h *Host) find(repo string, match func(githost.PullRequest) bool) *githost.
 
 // PullRequest implements githost.Host.
 func (h *Host) PullRequest(ctx context.Context, repo, branch, base string) (githost.PullRequest, error) {
-	leave, err := h.enter(ctx, "PullRequest")
+	leave, err := h.enterHost(ctx, "PullRequest", repo)
 	defer leave()
-	if err == nil && h.plain[repo] {
-		err = githost.ErrLacking
-	}
 	if err != nil {
 		return githost.PullRequest{}, err
 	}
@@ -211,11 +210,8 @@ func (h *Host) PullRequest(ctx context.Context, repo, branch, base string) (gith
 
 // OpenPullRequest implements githost.Host.
 func (h *Host) OpenPullRequest(ctx context.Context, n githost.NewPullRequest) (githost.PullRequest, error) {
-	leave, err := h.enter(ctx, "OpenPullRequest")
+	leave, err := h.enterHost(ctx, "OpenPullRequest", n.Repo)
 	defer leave()
-	if err == nil && h.plain[n.Repo] {
-		err = githost.ErrLacking
-	}
 	if err != nil {
 		return githost.PullRequest{}, err
 	}

@@ -153,9 +153,10 @@ func (w *walk) file(name string, r io.Reader, depth int) error {
 
 // document reads one document whole.
 func (w *walk) document(format Format, begin []byte, in io.Reader) (tracks []gpx.Track, err error) {
+	l := w.limits.Document
 	switch format {
 	case formatGPX, formatTCX, formatKML, formatXML:
-		for t, err := range gpx.Read(in, w.limits.Document) {
+		for t, err := range gpx.Read(in, l) {
 			if err != nil {
 				return nil, err
 			}
@@ -163,20 +164,20 @@ func (w *walk) document(format Format, begin []byte, in io.Reader) (tracks []gpx
 		}
 		return tracks, nil
 	case formatFIT, formatGeoJSON, formatIGC, formatNMEA:
-		body, err := io.ReadAll(io.LimitReader(in, w.limits.Document.Bytes+1))
-		if int64(len(body)) > w.limits.Document.Bytes {
-			err = &limitError{fmt.Sprintf("the document is longer than %d bytes", w.limits.Document.Bytes)}
+		body, err := io.ReadAll(io.LimitReader(in, l.Bytes+1))
+		if int64(len(body)) > l.Bytes {
+			err = &limitError{fmt.Sprintf("the document is longer than %d bytes", l.Bytes)}
 		}
 		if err != nil {
 			return nil, err
 		}
 		switch format {
 		case formatFIT:
-			return readFIT(body, w.limits.Document.Points)
+			return readFIT(body, l.Points)
 		case formatIGC, formatNMEA:
-			return readLog(format, body, w.limits.Document.Points)
+			return readLog(format, body, l.Points)
 		}
-		return readGeoJSON(body, w.limits.Document.Points)
+		return readGeoJSON(body, l.Points)
 	}
 	if len(begin) == 0 {
 		return nil, errors.New("the file is empty")

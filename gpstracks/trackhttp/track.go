@@ -75,22 +75,20 @@ func (h *Handler) feature(t *gpstracks.Track, source Source) []byte {
 // gpxFile is the track as GPX 1.1, with its licence.
 func gpxFile(t *gpstracks.Track, source Source) []byte {
 	var b bytes.Buffer
+	escaped := func(text string) string {
+		var a strings.Builder
+		_ = xml.EscapeText(&a, []byte(text)) // a builder takes everything
+		return a.String()
+	}
 	element := func(name, text string) {
 		if text != "" {
-			b.WriteString("<" + name + ">")
-			_ = xml.EscapeText(&b, []byte(text)) // a buffer takes everything
-			b.WriteString("</" + name + ">\n")
+			b.WriteString("<" + name + ">" + escaped(text) + "</" + name + ">\n")
 		}
-	}
-	attribute := func(text string) string {
-		var a strings.Builder
-		_ = xml.EscapeText(&a, []byte(text)) // as above
-		return `"` + a.String() + `"`
 	}
 	b.WriteString(xml.Header + `<gpx version="1.1" creator="signalbox" xmlns="http://www.topografix.com/GPX/1/1">` + "\n<metadata>\n")
 	element("name", t.Name)
 	if t.Attribution != "" {
-		b.WriteString("<copyright author=" + attribute(t.Attribution) + ">")
+		b.WriteString(`<copyright author="` + escaped(t.Attribution) + `">`)
 		element("license", source.LicenceURL)
 		b.WriteString("</copyright>\n")
 	}
@@ -98,7 +96,7 @@ func gpxFile(t *gpstracks.Track, source Source) []byte {
 	element("name", t.Name)
 	element("src", t.Source)
 	if t.URL != "" {
-		b.WriteString("<link href=" + attribute(t.URL) + "/>\n")
+		b.WriteString(`<link href="` + escaped(t.URL) + `"/>` + "\n")
 	}
 	element("type", string(t.Activity))
 	for _, line := range t.Lines {
