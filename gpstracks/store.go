@@ -113,9 +113,8 @@ type Versioned interface {
 	Version(ctx context.Context) (string, error)
 }
 
-// Merge returns the track to keep of a known one that was brought again: the known
-// one with a later run's attribution and what it lacked. Another source changes nothing, as a track has one licence, and
-// goes when its own source has it no more.
+// Merge returns the track to keep of a known one that was brought again: the known one with a later run's attribution and
+// what it lacked. Another source changes nothing: a track has one licence, and goes when its own source has it no more.
 // told reports that people see it otherwise, and so it counts as updated.
 func Merge(known, again Track) (merged Track, told bool) {
 	if merged = known; again.Source != known.Source {

@@ -94,7 +94,8 @@ func (s *Store) places(ctx context.Context, f gpstracks.Filter) iter.Seq2[[]gpst
 	return func(yield func([]gpstracks.Cursor, error) bool) {
 		if len(f.Bounds)+len(f.IDs) > 0 {
 			var near []gpstracks.Cursor
-			n, err := 0, error(nil)
+			var n int
+			var err error
 			if len(f.IDs) == 0 {
 				n, err = s.within(ctx, f.Bounds, fewTracks)
 			}
