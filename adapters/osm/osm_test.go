@@ -71,7 +71,7 @@ func TestLongPage(t *testing.T) {
 	tracks, pages, err := all(t.Context(), client(t, s, osm.Options{PageSize: 5}))
 	require.NoError(t, err)
 	require.Equal(t, []int{12, 1}, []int{points(tracks), pages})
-	s.Add(trace(2, 7, trackable))
+	s.traces = append(s.traces, trace(2, 7, trackable))
 	tracks, pages, err = all(t.Context(), client(t, s, osm.Options{PageSize: 5}))
 	require.NoError(t, err)
 	require.Equal(t, []int{19, 2}, []int{points(tracks), pages})
@@ -150,14 +150,14 @@ func TestLongWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(serverOptions{})
-		s.SetRetryAfter(3600)
+		s.after = 3600
 		s.Fail(tooMany)
 		_, err := page(t, s)
 		var e *osm.Error
 		require.ErrorAs(t, err, &e)
 		require.True(t, e.Retryable() && e.RetryAfter() == time.Hour)
 		require.Len(t, s.Requests(), 1)
-		s.SetRetryAfter(0)
+		s.after = 0
 		s.Fail(tooMany, tooMany)
 		_, err = page(t, s)
 		require.NoError(t, err)
@@ -180,7 +180,7 @@ func TestPolite(t *testing.T) {
 		for _, w := range waits(s) {
 			require.Equal(t, time.Second, w)
 		}
-		require.Equal(t, 1, s.MostAtOnce())
+		require.Equal(t, 1, s.most)
 		require.Equal(t, agent, s.Requests()[7].Agent)
 	})
 }
@@ -191,7 +191,7 @@ func TestEnded(t *testing.T) {
 	for _, f := range []fault{tooMany, hang} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer(serverOptions{})
-			s.SetRetryAfter(600)
+			s.after = 600
 			s.Fail(f)
 			begun := time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)

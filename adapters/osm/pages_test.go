@@ -60,8 +60,6 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, q query, f fault
 	}
 	body := s.gpx(rows[from:to])
 	header := w.Header()
-	header.Set("Content-Type", "application/gpx+xml")
-	header.Set("Content-Disposition", `attachment; filename="tracks.gpx"`)
 	if f == halfPage {
 		body = body[:len(body)/2]
 	}

@@ -43,8 +43,7 @@ type fault string
 
 // Faults.
 const (
-	noFault       fault = ""
-	tooMany       fault = "429"       // see SetRetryAfter
+	tooMany       fault = "429"
 	overBandwidth fault = "509"       // says when in its text
 	unavailable   fault = "503"       // does not say when
 	timedOut      fault = "500"       // a timeout of the database
@@ -61,10 +60,9 @@ const (
 
 // serverOptions of a server. Zero values are as openstreetmap.org is.
 type serverOptions struct {
-	Pages    bool    // pages with numbers only: the older form
-	PageSize int     // default 5000
-	MaxArea  float64 // square degrees, default 0.25
-	Gzip     bool    // answers are compressed for clients that accept it
+	Pages    bool // pages with numbers only: the older form
+	PageSize int  // default 5000
+	Gzip     bool // answers are compressed for clients that accept it
 }
 
 // request is one as it came in.
@@ -82,26 +80,17 @@ type server struct {
 
 	mu       sync.Mutex
 	traces   []upload
-	after    int // seconds
+	after    int // seconds that tooMany and overBandwidth require to wait
 	faults   []fault
 	requests []request
 	now      int // requests under way
-	most     int
+	most     int // of them at one time
 }
 
 // newServer makes one.
 func newServer(o serverOptions, traces ...upload) *server {
 	o.PageSize = cmp.Or(o.PageSize, 5000)
-	o.MaxArea = cmp.Or(o.MaxArea, 0.25)
 	return &server{o: o, traces: slices.Clone(traces), after: 7}
-}
-
-// SetRetryAfter sets how many seconds the answers TooMany and Bandwidth require to wait; 7 at
-// first.
-func (s *server) SetRetryAfter(seconds int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.after = seconds
 }
 
 // Fail makes the next requests meet faults, one each.
@@ -111,25 +100,11 @@ func (s *server) Fail(faults ...fault) {
 	s.faults = append(s.faults, faults...)
 }
 
-// Add uploads traces.
-func (s *server) Add(traces ...upload) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.traces = append(s.traces, traces...)
-}
-
 // Requests are all requests, oldest first.
 func (s *server) Requests() []request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
-}
-
-// MostAtOnce counts the requests that were under way at one time, at most.
-func (s *server) MostAtOnce() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.most
 }
 
 // begin notes a request and gives the fault that it meets.
@@ -158,13 +133,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	fault, after := s.begin(r)
 	defer s.end()
-	if agent := r.UserAgent(); agent == "" || strings.HasPrefix(agent, "Go-http-client") {
-		fault = blocked
-	}
 	if meet(w, r, fault, after) {
 		return
 	}
-	q, wrong := s.query(r.URL.Query())
+	q, wrong := parse(r.URL.Query())
 	if wrong != "" {
 		refuse(w, http.StatusBadRequest, wrong)
 		return
@@ -228,17 +200,10 @@ type query struct {
 	cursor                   int // row to begin with
 }
 
-// query reads the parameters, or says what is wrong with them.
-func (s *server) query(v url.Values) (q query, wrong string) {
-	if !v.Has("bbox") {
-		return q, "The parameter bbox is required"
-	}
-	parts := strings.Split(v.Get("bbox"), ",")
-	if len(parts) != 4 {
+// parse reads the parameters, or says what is wrong with them.
+func parse(v url.Values) (q query, wrong string) {
+	if n, _ := fmt.Sscanf(v.Get("bbox"), "%g,%g,%g,%g", &q.west, &q.south, &q.east, &q.north); n < 4 {
 		return q, "The parameter bbox must be of the form min_lon,min_lat,max_lon,max_lat"
-	}
-	for i, to := range []*float64{&q.west, &q.south, &q.east, &q.north} {
-		*to, _ = strconv.ParseFloat(parts[i], 64) // as Ruby does: what is no number is 0
 	}
 	q.page = -1
 	if v.Has("page") {
@@ -246,17 +211,10 @@ func (s *server) query(v url.Values) (q query, wrong string) {
 	}
 	q.cursor, _ = strconv.Atoi(strings.TrimPrefix(v.Get("cursor"), "row-"))
 	switch {
-	case v.Has("page") && q.page < 0:
-		wrong = "Page number must be greater than or equal to 0"
-	case q.west > q.east:
-		wrong = "The minimum longitude must be less than the maximum longitude, but it wasn't"
-	case q.south > q.north:
-		wrong = "The minimum latitude must be less than the maximum latitude, but it wasn't"
 	case q.west < -180 || q.east > 180 || q.south < -90 || q.north > 90:
 		wrong = "The latitudes must be between -90 and 90, and longitudes between -180 and 180"
-	case (q.east-q.west)*(q.north-q.south) > s.o.MaxArea:
-		wrong = fmt.Sprintf("The maximum bbox size is %v, and your request was too large. Either request a smaller area, or use planet.osm",
-			s.o.MaxArea)
+	case (q.east-q.west)*(q.north-q.south) > 0.25:
+		wrong = "The maximum bbox size is 0.25, and your request was too large. Either request a smaller area, or use planet.osm"
 	}
 	return q, wrong
 }
