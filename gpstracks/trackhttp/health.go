@@ -1,7 +1,6 @@
 package trackhttp
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
@@ -54,7 +53,11 @@ func (h *Handler) health(w http.ResponseWriter, r *http.Request) {
 		Size: h.cache.tiles.Len(), Capacity: h.cache.capacity, Hits: h.cache.hits.Load(), Misses: h.cache.misses.Load(),
 	}}
 	status := http.StatusOK
-	n, runs, err := h.readHealth(r.Context())
+	n, err := h.o.Store.Count(r.Context())
+	var runs []gpstracks.Run
+	if err == nil && h.o.Runs != nil {
+		runs, err = h.o.Runs.LastRuns(r.Context())
+	}
 	if err != nil {
 		h.o.Log.Error("gps tracks: the store is down", "err", err)
 		out.Status, status = "down", http.StatusServiceUnavailable
@@ -65,14 +68,6 @@ func (h *Handler) health(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	answer(w, status, "application/json", out)
-}
-
-func (h *Handler) readHealth(ctx context.Context) (n int, runs []gpstracks.Run, err error) {
-	if n, err = h.o.Store.Count(ctx); err != nil || h.o.Runs == nil {
-		return n, nil, err
-	}
-	runs, err = h.o.Runs.LastRuns(ctx)
-	return n, runs, err
 }
 
 func lastRun(runs []gpstracks.Run, source string) *lastSourceRun {
