@@ -170,46 +170,45 @@ func sessionName(schema string) string {
 }
 
 // ErrInUse means that a program has a store of the schema open.
-var ErrInUse = errors.New("postgres: a program has the schema open")
+var ErrInUse = errors.New("a program has the schema open: stop every server first")
 
-// Unused reports, as ErrInUse, that a program has a store of the schema open.
-func Unused(ctx context.Context, url, schema string) error {
+// once connects for what f does.
+func once(ctx context.Context, url string, f func(*pgx.Conn) error) error {
 	c, err := pgx.Connect(ctx, url)
+	if err == nil {
+		err = errors.Join(f(c), c.Close(ctx))
+	}
 	if err != nil {
 		return fmt.Errorf("postgres: %w", err)
 	}
+	return nil
+}
+
+// Unused reports, as ErrInUse, that a program has a store of the schema open.
+func Unused(ctx context.Context, url, schema string) error {
 	const inUse = "select count(*) from pg_stat_activity where datname = current_database() and application_name = $1"
-	n := 0
-	for range 20 { // the server shows a session for a moment after its end
-		if err = c.QueryRow(ctx, inUse, sessionName(schema)).Scan(&n); err != nil || n == 0 {
-			break
+	return once(ctx, url, func(c *pgx.Conn) error {
+		n := 0
+		for range 20 { // the server shows a session for a moment after its end
+			if err := c.QueryRow(ctx, inUse, sessionName(schema)).Scan(&n); err != nil || n == 0 {
+				return err
+			}
+			_, _ = c.Exec(ctx, "select pg_sleep(0.1)") // the next look says what is wrong
 		}
-		_, _ = c.Exec(ctx, "select pg_sleep(0.1)") // the next look says what is wrong
-	}
-	if err == nil && n > 0 {
-		err = ErrInUse
-	}
-	return errors.Join(err, c.Close(ctx))
+		return ErrInUse
+	})
 }
 
 // RenameSchema gives a schema another name, with all that is in it. It reports whether there
 // was one.
 func RenameSchema(ctx context.Context, url, from, to string) (was bool, err error) {
-	c, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return false, fmt.Errorf("postgres: %w", err)
-	}
-	defer func() { err = errors.Join(err, c.Close(ctx)) }()
-	if err := c.QueryRow(ctx, "select exists (select 1 from pg_namespace where nspname = $1)", from).Scan(&was); err != nil {
-		return false, fmt.Errorf("postgres: %w", err)
-	}
-	if !was {
-		return false, nil
-	}
-	if _, err := c.Exec(ctx, "alter schema "+pgx.Identifier{from}.Sanitize()+" rename to "+pgx.Identifier{to}.Sanitize()); err != nil {
-		return true, fmt.Errorf("postgres: %w", err)
-	}
-	return true, nil
+	return was, once(ctx, url, func(c *pgx.Conn) error {
+		err := c.QueryRow(ctx, "select exists (select 1 from pg_namespace where nspname = $1)", from).Scan(&was)
+		if err == nil && was {
+			_, err = c.Exec(ctx, "alter schema "+pgx.Identifier{from}.Sanitize()+" rename to "+pgx.Identifier{to}.Sanitize())
+		}
+		return err
+	})
 }
 
 // q completes a statement with the schema.

@@ -29,7 +29,7 @@ func create(ctx context.Context, path string) error {
 		return err
 	}
 	fresh := filepath.Join(dir, "db")
-	err = begin(ctx, fresh)
+	err = briefly(writing(fresh), func(db *sql.DB) error { return db.PingContext(ctx) }) // the first page has the settings that are kept
 	if err == nil {
 		err = os.Link(fresh, path)
 	}
@@ -37,13 +37,4 @@ func create(ctx context.Context, path string) error {
 		err = nil
 	}
 	return errors.Join(err, os.RemoveAll(dir))
-}
-
-// begin writes the first page of a file: the settings that are kept in it.
-func begin(ctx context.Context, path string) error {
-	db, err := sql.Open("sqlite", writing(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(db.PingContext(ctx), db.Close())
 }

@@ -70,7 +70,7 @@ func TestBackupDrill(t *testing.T) {
 			add(v, "APP-2")
 			code, out = server("restore", dir)
 			require.Equal(t, 1, code, out)
-			require.Contains(t, out, "a server runs: stop")
+			require.Contains(t, out, "stop every server first")
 			require.Equal(t, []string{"APP-1", "APP-2"}, work(v))
 			require.NoError(t, v.Close())
 

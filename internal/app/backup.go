@@ -106,11 +106,7 @@ func (s Settings) RestoreBackup(ctx context.Context, dir string) (b Backup, asid
 		return b, nil, fmt.Errorf("nothing was changed: %s was made by signalbox %s and this is %s: %w", dir, b.Version, Version(), err)
 	}
 	if s.Shared() {
-		err := postgres.Unused(ctx, s.DatabaseURL.Reveal(), s.DatabaseSchema)
-		if errors.Is(err, postgres.ErrInUse) {
-			err = fmt.Errorf("a server runs: stop all of them first: %w", err)
-		}
-		if err != nil {
+		if err := postgres.Unused(ctx, s.DatabaseURL.Reveal(), s.DatabaseSchema); err != nil {
 			return b, nil, err
 		}
 		aside, err = s.restoreSchema(ctx, filepath.Join(dir, dumpFile))
@@ -129,10 +125,14 @@ func (s Settings) RestoreBackup(ctx context.Context, dir string) (b Backup, asid
 			return b, nil, fmt.Errorf("nothing was changed: %w", err)
 		}
 	}
+	held, err := s.Occupy() // no server begins meanwhile
+	if err != nil {
+		return b, nil, err
+	}
+	defer held.Close()
 	for _, name := range databases() { // all of them first: either each is replaced or none
-		err := sqlite.Unused(ctx, filepath.Join(s.DataDir, name))
-		if errors.Is(err, sqlite.ErrInUse) {
-			return b, nil, fmt.Errorf("a server runs: stop it first: %w", err)
+		if err := sqlite.Unused(ctx, filepath.Join(s.DataDir, name)); errors.Is(err, sqlite.ErrInUse) {
+			return b, nil, err
 		}
 	}
 	// A crash from here on leaves each database whole, as it was or as it is in the backup: a file has its second name before another
@@ -204,7 +204,7 @@ func (s Settings) restoreSchema(ctx context.Context, dump string) (aside []strin
 	if err != nil {
 		return nil, err
 	}
-	if err := s.postgresTool(ctx, "pg_restore", "--single-transaction", "--exit-on-error", "--dbname=", dump); err != nil {
+	if err := s.postgresTool(ctx, "pg_restore", "--single-transaction", "--exit-on-error", dump); err != nil {
 		if was {
 			_, back := postgres.RenameSchema(ctx, address, other, s.DatabaseSchema)
 			err = errors.Join(err, back)
@@ -229,12 +229,7 @@ func (s Settings) postgresTool(ctx context.Context, name string, args ...string)
 	password = cmp.Or(password, query.Get("password"))
 	query.Del("password")
 	u.User, u.RawQuery = url.User(u.User.Username()), query.Encode()
-	if at := slices.Index(args, "--dbname="); at >= 0 {
-		args[at] += u.String()
-	} else {
-		args = append(args, "--dbname="+u.String())
-	}
-	_, err = runTool(ctx, name, password, args...)
+	_, err = runTool(ctx, name, password, append([]string{"--dbname=" + u.String()}, args...)...)
 	return err
 }
 
