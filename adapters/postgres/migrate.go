@@ -84,12 +84,16 @@ func (d *DB) migrate(ctx context.Context, t pgx.Tx) error {
 	if err != nil {
 		return err
 	}
-	if err := d.readable(ctx, t); err != nil {
-		return err
-	}
 	all, err := steps()
 	if err != nil {
 		return err
+	}
+	if version > 0 {
+		var found int // a table of before tables had a layout has no such column
+		err := t.QueryRow(ctx, d.q("select coalesce((to_jsonb(turn) ->> 'layout')::integer, 0) from ~turn")).Scan(&found)
+		if err = errors.Join(err, Readable(d.schema, found)); err != nil {
+			return err
+		}
 	}
 	all = slices.DeleteFunc(all, func(m migration) bool { return m.version <= version })
 	if version > 0 && len(all) > 0 { // writers of the older program wait meanwhile
@@ -118,8 +122,15 @@ func (d *DB) version(ctx context.Context, t pgx.Tx) (n int, err error) {
 		return n, err
 	}
 	var schema bool // a role that may not make schemas can be given one
-	if err := t.QueryRow(ctx, "select exists (select 1 from pg_namespace where nspname = $1)", d.schema).Scan(&schema); err != nil {
+	var aside string
+	const query = "select coalesce(bool_or(nspname = $1::text), false), coalesce(max(nspname::text) filter (where " +
+		"starts_with(nspname::text, $1::text || '_before_')), '') from pg_namespace"
+	if err := t.QueryRow(ctx, query, d.schema).Scan(&schema, &aside); err != nil {
 		return 0, err
+	}
+	if aside != "" { // one that was killed there: an empty schema would be taken for all that there was
+		return 0, fmt.Errorf("postgres: schema %s has no tables, and a restore has put those before it aside: "+
+			"restore again, rename schema %s back, or drop it to begin anew", d.schema, aside)
 	}
 	if !schema {
 		if _, err := t.Exec(ctx, "create schema "+pgx.Identifier{d.schema}.Sanitize()); err != nil {
@@ -132,22 +143,6 @@ func (d *DB) version(ctx context.Context, t pgx.Tx) (n int, err error) {
 
 // layout is of the tables that this program reads. A later step that only adds leaves it.
 const layout = 9
-
-// readable refuses tables that a newer program has laid out anew.
-func (d *DB) readable(ctx context.Context, t pgx.Tx) error {
-	var known bool
-	query := "select exists (select 1 from information_schema.columns " +
-		"where table_schema = $1 and table_name = 'turn' and column_name = 'layout')"
-	err := t.QueryRow(ctx, query, d.schema).Scan(&known)
-	if err != nil || !known {
-		return err
-	}
-	var found int
-	if err := t.QueryRow(ctx, d.q("select layout from ~turn")).Scan(&found); err != nil {
-		return err
-	}
-	return Readable(d.schema, found)
-}
 
 // Readable refuses the layout of a schema's tables, or of a dump of them, that only a newer program reads.
 func Readable(schema string, found int) error {

@@ -116,14 +116,6 @@ func TestOptions(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-func TestDurableServerIsTaken(t *testing.T) {
-	t.Parallel()
-	db, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.Start(t, pgtest.Options{Durable: true}).URL("postgres")})
-	require.NoError(t, err)
-	require.NoError(t, db.Ping(t.Context()))
-	require.NoError(t, db.Close())
-}
-
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	db := at(t, pgtest.Open(t))
@@ -210,4 +202,17 @@ func TestNotify(t *testing.T) {
 			require.Fail(t, "no hint")
 		}
 	}
+}
+
+// A restore that was killed once it had put the schema aside leaves no room for an empty one.
+func TestSchemaThatWasPutAside(t *testing.T) {
+	t.Parallel()
+	db, url := opened(t)
+	put(t, db, queue.Job{Pool: "p"})
+	require.NoError(t, db.Close())
+	const aside = "signalbox_before_20261130T000000Z"
+	_, err := postgres.RenameSchema(t.Context(), url, "signalbox", aside)
+	require.NoError(t, err)
+	_, err = postgres.Open(t.Context(), postgres.Options{URL: url, AllowUnsafe: true})
+	require.ErrorContains(t, err, aside)
 }
