@@ -163,7 +163,7 @@ func (l local) exclude(say func(string, ...any)) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(lines)
+	_, err = f.WriteString("\n" + lines) // the last line of what is there may have no end
 	if err = errors.Join(err, f.Close()); err == nil {
 		say(".git/info/exclude: %s", strings.Join(strings.Fields(lines), ", "))
 	}

@@ -194,12 +194,11 @@ func (s *setup) settings(ctx context.Context) error {
 	s.Take("--public-url", "ORCH_PUBLIC_URL", s.PublicURL, "as others reach it")
 	for _, at := range []*proposal.Account{s.board, s.host} {
 		if at != nil {
-			if err := s.env.generate(at.Secret, at.Why); err != nil {
-				return err
-			}
+			s.env.generate(at.Secret, at.Why)
 		}
 	}
-	return s.env.generate("ORCH_ADMIN_TOKEN", "the operator's token: sign in with it to change cards")
+	s.env.generate("ORCH_ADMIN_TOKEN", "the operator's token: sign in with it to change cards")
+	return nil
 }
 
 // write writes what is new.
@@ -209,20 +208,18 @@ func (s *setup) write(ctx context.Context, entry *entry) error {
 			return err
 		}
 	}
+	if err := s.local.exclude(s.Say); err != nil { // before there are secrets
+		return err
+	}
 	if entry != nil && entry.copied {
 		if err := s.local.copy(ctx, entry, s.Say); err != nil {
 			return err
 		}
 	}
-	if err := s.env.write(s.Say); err != nil {
+	if err := s.env.write(s.Say); err != nil || entry == nil {
 		return err
 	}
-	if entry != nil {
-		if err := entry.write(s.Say); err != nil {
-			return err
-		}
-	}
-	return s.local.exclude(s.Say)
+	return entry.write(s.Say)
 }
 
 // dataDir is where the service keeps its data.

@@ -115,7 +115,7 @@ func TestWhatIsThereIsKept(t *testing.T) {
 	require.NoError(t, os.WriteFile("projects.yaml", []byte(mine), 0o600))
 	require.NoError(t, os.WriteFile(app.EnvFile, []byte("ORCH_AGENT=claude # best"), 0o600))
 	said := proposed(t, setup.Options{Agent: "rehearse"})
-	require.Contains(t, said, "projects.yaml: has acme/other, with cards OTH-…; kept as it is\nsignalbox.env:1: ORCH_AGENT is claude # best: --agent is not taken: change it here\nsignalbox.env: added ORCH_TRACKER, ORCH_ADMIN_TOKEN\n")
+	require.Contains(t, said, "projects.yaml: has acme/other, with cards OTH-…; kept as it is\nsignalbox.env:1: ORCH_AGENT is claude # best: --agent is not taken: change it here\n.git/info/exclude: /signalbox.env, /data\nsignalbox.env: added ORCH_TRACKER, ORCH_ADMIN_TOKEN\n")
 	require.NoDirExists(t, "data", "nothing was to be done with this repository")
 
 	require.NoError(t, os.Unsetenv("ORCH_ADMIN_TOKEN"))
@@ -208,4 +208,16 @@ func TestRepositoryElsewhere(t *testing.T) {
 	p := r.Projects.All()[0]
 	require.Equal(t, []string{"local/hub", "stable", hub, "HUB"}, []string{p.Repo, p.Main, p.CloneURL, p.Prefix})
 	require.NoDirExists(t, "data")
+}
+
+// What has secrets is in no commit of the repository, whatever its list of ignored files ends with, and also when the
+// registry cannot be written.
+func TestSecretsStayOut(t *testing.T) {
+	repository(t)
+	require.NoError(t, os.WriteFile(".git/info/exclude", []byte("*.log"), 0o600))
+	t.Setenv("ORCH_PROJECTS", "no/such/projects.yaml")
+	_, err := attempt(t, setup.Options{})
+	require.ErrorContains(t, err, "no/such/")
+	require.FileExists(t, app.EnvFile)
+	require.Empty(t, git(t, "status", "--porcelain", "--untracked-files=all"))
 }
