@@ -107,16 +107,23 @@ func (e *envFile) write(say func(string, ...any)) error {
 	return nil
 }
 
-// replace writes a file as a whole, with mode 0600. before is what it was made from: empty
-// for a file that is not there. A file that somebody has changed meanwhile stays.
+// replace writes a file as a whole, with the mode that it has, or 0600; where a link is, what that leads to. before is what
+// it was made from: empty for a file that is not there. A file that somebody has changed meanwhile stays.
 func replace(name, before, body string) (err error) {
+	mode := fs.FileMode(0o600)
+	if info, err := os.Stat(name); err == nil {
+		mode = info.Mode().Perm()
+	}
+	if to, err := filepath.EvalSymlinks(name); err == nil {
+		name = to
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // of mode 0600
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
 	_, err = f.WriteString(body)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	if before == "" {

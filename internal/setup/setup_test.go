@@ -221,3 +221,18 @@ func TestSecretsStayOut(t *testing.T) {
 	require.FileExists(t, app.EnvFile)
 	require.Empty(t, git(t, "status", "--porcelain", "--untracked-files=all"))
 }
+
+// A registry that others read, at another place, is so after an entry was added.
+func TestRegistryStaysWhereItIs(t *testing.T) {
+	repository(t)
+	const mine = "projects:\n  - {tracker_project: other, host: git, repo: acme/other, clone_url: /srv/other.git, prefix: OTH}\n"
+	at := filepath.Join(t.TempDir(), "shared.yaml")
+	require.NoError(t, os.WriteFile(at, []byte(mine), 0o600))
+	require.NoError(t, os.Chmod(at, 0o640)) //nolint:gosec // a group reads it
+	require.NoError(t, os.Symlink(at, "projects.yaml"))
+	proposed(t, setup.Options{Repo: "acme/shop"})
+	require.Contains(t, string(contents(t, at)), "acme/shop")
+	info, err := os.Stat(at)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o640), info.Mode())
+}
