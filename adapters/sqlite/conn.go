@@ -23,7 +23,7 @@ func (d dialect) Write(f func(sqlstore.Conn) error) (err error) {
 	ctx := context.Background()
 	t := &tx{ctx: ctx, db: d.db}
 	if err := t.exec("begin immediate"); err != nil {
-		return &busyError{Err: err}
+		return err
 	}
 	err = f(t)
 	if err == nil {
@@ -33,7 +33,6 @@ func (d dialect) Write(f func(sqlstore.Conn) error) (err error) {
 		if err = t.exec("commit"); err == nil {
 			return nil
 		}
-		err = &busyError{Err: err}
 	}
 	_, undo := d.db.conn.ExecContext(ctx, "rollback")
 	return errors.Join(err, undo)
@@ -91,9 +90,12 @@ func (t *tx) Queue(read func(sqlstore.Rows) error, query string, args ...any) {
 	}
 }
 
-func (t *tx) Flush() error {
-	err := t.err
-	t.err = nil
+// first is the error of the first statement that has failed since the last Flush.
+type first struct{ err error }
+
+func (f *first) Flush() error {
+	err := f.err
+	f.err = nil
 	return err
 }
 
@@ -124,7 +126,7 @@ type reader struct {
 	ctx   context.Context
 	db    *DB
 	query func(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	err   error
+	first
 }
 
 func (r *reader) Queue(read func(sqlstore.Rows) error, query string, args ...any) {
@@ -134,12 +136,6 @@ func (r *reader) Queue(read func(sqlstore.Rows) error, query string, args ...any
 	q := r.db.translated(query)
 	rows, err := r.query(r.ctx, q.text, q.values(args, 0)...)
 	r.err = scanAll(rows, err, read)
-}
-
-func (r *reader) Flush() error {
-	err := r.err
-	r.err = nil
-	return err
 }
 
 func scanAll(rows *sql.Rows, err error, read func(sqlstore.Rows) error) error {

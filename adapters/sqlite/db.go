@@ -173,8 +173,9 @@ func (d *DB) Reader() *sql.DB { return d.read }
 
 // Ping reports whether the store takes writes.
 func (d *DB) Ping(ctx context.Context) error {
-	return d.write(ctx, func(t *tx) error {
-		return t.exec("insert into counters (name, value) values ('ping', 1) on conflict (name) do update set value = value + 1")
+	return d.Alone(ctx, func(t *sqlstore.Tx) error {
+		t.Queue(nil, "insert into counters (name, value) values ('ping', 1) on conflict (name) do update set value = value + 1")
+		return nil
 	})
 }
 
@@ -185,12 +186,18 @@ func errDamaged(path, found string) *fault.Error {
 		"sqlite: %s is damaged (%s): stop the service and put the newest backup in its place (signalbox restore)", path, found)}
 }
 
-// noteDamage replaces the error of a call that has met damage.
+// noteDamage replaces the error of a call that has met damage, or a disk or a lock that does not let it now.
 func (d *DB) noteDamage(err *error) {
 	var said *driver.Error
-	if errors.As(*err, &said) && (said.Code()&0xff == lib.SQLITE_CORRUPT || said.Code() == lib.SQLITE_NOTADB) {
+	if !errors.As(*err, &said) {
+		return
+	}
+	switch said.Code() & 0xff {
+	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
 		d.damage.CompareAndSwap(nil, errDamaged(d.path, said.Error()))
 		*err = d.damage.Load()
+	case lib.SQLITE_BUSY, lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN, lib.SQLITE_NOMEM:
+		*err = &busyError{Err: *err}
 	}
 }
 

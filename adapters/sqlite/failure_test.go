@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
@@ -8,7 +9,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	driver "modernc.org/sqlite"
 
+	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -72,40 +76,22 @@ func TestOneFails(t *testing.T) {
 	}, depth)
 }
 
-// What was undone is not remembered: neither of a transaction nor of one request's
-// share.
-func TestUndoneIsForgotten(t *testing.T) {
+// A disk that is full is met by a statement as well as by a commit: either way it may have room again.
+func TestDiskFull(t *testing.T) {
 	t.Parallel()
-	ctx := t.Context()
-	for name, fail := range map[string]func(*yard, queue.Claim, ...queue.Job) error{
-		"put": func(y *yard, _ queue.Claim, jobs ...queue.Job) error {
-			_, err := y.db.Put(ctx, jobs...)
-			return err
-		},
-		"finish": func(y *yard, c queue.Claim, jobs ...queue.Job) error {
-			return y.db.Finish(ctx, c, queue.Outcome{Kind: queue.OutcomeDone, Then: jobs})
-		},
-		"commit": func(y *yard, c queue.Claim, jobs ...queue.Job) error {
-			return y.db.Commit(ctx, task.Commit{Claim: &c, Jobs: jobs})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			y := newYard(t)
-			y.refuse()
-			first := y.put(queue.Job{Pool: "p", Key: "a", DedupeKey: "a"}, queue.Job{Pool: "p", Key: "a"})
-			claims := take(t, y.db, "p", 9)
-			require.Len(t, claims, 1)
-			after := time.Now().Add(time.Hour)
-			require.ErrorContains(t, fail(y, claims[0], queue.Job{Pool: "p", Key: "b", Holds: []string{"s"}}, queue.Job{Pool: "p", AvailableAt: after}, queue.Job{Pool: "p", Kind: "bad"}), "refused")
-			agree(t, y.path)
-			require.Empty(t, y.take(9), "the claim is held")
-			second := y.put(queue.Job{Pool: "p", Key: "b"}, queue.Job{Pool: "p", DedupeKey: "a"})
-			require.Equal(t, first[0], second[1])
-			require.Equal(t, second[:1], y.take(9), "no job is before it")
-			next, err := y.db.FinishTake(ctx, claims[0], queue.Outcome{Kind: queue.OutcomeDone}, "p", "w", 9, time.Minute)
-			require.NoError(t, err)
-			require.Len(t, next, 1)
-			require.Equal(t, first[1], next[0].Job.ID)
-		})
+	small := &driver.Driver{}
+	small.RegisterConnectionHook(func(c driver.ExecQuerierContext, _ string) error {
+		_, err := c.ExecContext(t.Context(), "pragma max_page_count = 200", nil)
+		return err
+	})
+	sql.Register("small disk", small)
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: place(t), Driver: "small disk"})
+	require.NoError(t, err)
+	defer db.Close()
+	for err == nil {
+		_, err = db.Put(t.Context(), queue.Job{Pool: "p", Payload: make([]byte, 100_000)})
 	}
+	require.ErrorContains(t, err, "database or disk is full")
+	require.True(t, fault.Retryable(err), "%v", err)
+	require.NoError(t, db.Ping(t.Context()))
 }

@@ -2,7 +2,6 @@ package sqlite_test
 
 import (
 	"database/sql"
-	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -98,30 +97,6 @@ func TestSetAside(t *testing.T) {
 	require.Equal(t, 1, y.held())
 	y.free("t")
 	require.Equal(t, both, y.take(10))
-}
-
-// Many subjects are held, and two handles work on them.
-func TestManyHolds(t *testing.T) {
-	t.Parallel()
-	y := newYard(t)
-	const many = 1200
-	holds := make([]queue.Hold, many)
-	for i := range holds {
-		holds[i] = queue.Hold{Subject: fmt.Sprint("s", i), Name: "n"}
-	}
-	before := y.put(queue.Job{Pool: "p", Holds: []string{"free", "s7"}}, queue.Job{Pool: "p", Holds: []string{"free"}})
-	require.NoError(t, y.db.Hold(t.Context(), holds...))
-	other := openAt(t, y.path)
-	require.NoError(t, other.Ping(t.Context()), "what was remembered is forgotten")
-	require.Equal(t, before[1:], y.take(9))
-	after := y.put(queue.Job{Pool: "p", Holds: []string{"s8"}}, queue.Job{Pool: "p", Holds: []string{"s9"}})
-	require.Empty(t, y.take(9))
-	y.free("s8")
-	y.hold("other")
-	again := y.put(queue.Job{Pool: "p", Holds: []string{"other"}}, queue.Job{Pool: "p", Holds: []string{"s8"}})
-	require.Equal(t, []int64{after[0], again[1]}, y.take(9))
-	require.NoError(t, y.db.Free(t.Context(), holds...))
-	require.Equal(t, []int64{before[0], after[1]}, y.take(9))
 }
 
 // Texts that are not UTF-8, or have a NUL, are distinguished and found again.

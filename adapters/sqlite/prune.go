@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strconv"
 	"time"
+
+	"github.com/signalbox-dev/signalbox/internal/sqlstore"
 )
 
 // emptyPages is how many empty pages one call of Pruner gives back to the file system.
@@ -24,8 +26,8 @@ func (d *DB) PruneDeliveries(ctx context.Context, before time.Time, limit int) (
 
 // shrink gives empty pages back, in a file that was made for it.
 func (d *DB) shrink(ctx context.Context) error {
-	return d.write(ctx, func(t *tx) error {
-		rows, err := d.conn.QueryContext(t.ctx, "pragma incremental_vacuum("+strconv.Itoa(emptyPages)+")")
+	return d.Alone(ctx, func(*sqlstore.Tx) error {
+		rows, err := d.conn.QueryContext(context.WithoutCancel(ctx), "pragma incremental_vacuum("+strconv.Itoa(emptyPages)+")")
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package sqlite_test
 import (
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
 	"github.com/signalbox-dev/signalbox/orchestrator/storetest"
-	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/queue/queuetest"
 )
 
@@ -48,37 +46,6 @@ func TestOrderOfTwo(t *testing.T) {
 	t.Parallel()
 	dbs := openTwo(t, nil)
 	storetest.Order(t, dbs[0], dbs[1])
-}
-
-// Two handles take from one file at the same time.
-func TestTwoHandles(t *testing.T) {
-	t.Parallel()
-	dbs := openTwo(t, nil)
-	batch := same(200, queue.Job{Pool: "p"})
-	put(t, dbs[0], batch...)
-	var mu sync.Mutex
-	seen := map[int64]int{}
-	var wg sync.WaitGroup
-	for _, db := range dbs {
-		wg.Go(func() {
-			for {
-				claims, err := db.Take(t.Context(), "p", "w", 3, time.Minute)
-				if err != nil || len(claims) == 0 {
-					return
-				}
-				mu.Lock()
-				for _, c := range claims {
-					seen[c.Job.ID]++
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	require.Len(t, seen, len(batch))
-	for id, n := range seen {
-		require.Equal(t, 1, n, "job %d", id)
-	}
 }
 
 // A file of another layout is refused with what to do.

@@ -3,23 +3,14 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"time"
-
-	"github.com/signalbox-dev/signalbox/internal/sqlstore"
 )
 
 // tx is a transaction of the writer.
 type tx struct {
 	ctx context.Context
 	db  *DB
-	err error // of the first statement that failed since the last Flush
-}
-
-// write runs f in a transaction that others share, and returns when it is on disk. It may be
-// run more than once.
-func (d *DB) write(ctx context.Context, f func(*tx) error) error {
-	return d.Alone(ctx, func(t *sqlstore.Tx) error { return f(t.Conn.(*tx)) })
+	first
 }
 
 // stmt prepares a statement once for the life of the writer.
@@ -55,12 +46,4 @@ func timeOf(us int64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMicro(us).UTC()
-}
-
-func encode(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil { // our own types always encode
-		return "null"
-	}
-	return string(b)
 }
