@@ -185,6 +185,10 @@ func (s *Store) discard(ctx context.Context) error {
 		if err != nil || n == 0 {
 			return err
 		}
+		// what others have computed for the blocks of before is not written
+		if err := t.must(1, "update ~track_state set value = value + 1 where name = $1", stateVersion); err != nil {
+			return err
+		}
 		for _, query := range []string{
 			"delete from ~track_blocks", "delete from ~track_unbuilt",
 			`insert into ~track_unbuilt (first_id, last_id, points) select min(id), max(id), sum(points)
@@ -204,13 +208,7 @@ func (s *Store) discard(ctx context.Context) error {
 // buildMarked builds the blocks of tracks that are marked: after a change of the layout, or by
 // an earlier program that died.
 func (s *Store) buildMarked(ctx context.Context) error {
-	for more := true; more; {
-		err := s.change(ctx, func(c *change, _ int64) (err error) { more, err = s.someMarked(ctx, c); return err })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.changes(ctx, func(c *change) (bool, error) { return s.someMarked(ctx, c) })
 }
 
 func (s *Store) someMarked(ctx context.Context, c *change) (more bool, err error) {

@@ -54,7 +54,10 @@ func (s *Store) change(ctx context.Context, compute func(c *change, last int64) 
 	}
 	defer release()
 	for {
-		version, last, err := s.state(ctx) // before what depends on it is read
+		version, last, layout, err := s.state(ctx) // before what depends on it is read
+		if err == nil && layout != tile.Version {
+			err = errors.New("tracks: another program has laid their blocks out anew: end this one, or start it again if it is the newer")
+		}
 		if err != nil {
 			return err
 		}
@@ -142,21 +145,23 @@ func (t *tx) applyTracks(c *change) error {
 	return errors.Join(t.insertTracks(slices.Concat(c.fresh, c.told)), t.insertMarks(c.sketched), t.touch(c.seen))
 }
 
+// changes makes changes for as long as there are more to compute.
+func (s *Store) changes(ctx context.Context, compute func(c *change) (more bool, err error)) (err error) {
+	for more := true; more && err == nil; {
+		err = s.change(ctx, func(c *change, _ int64) (err error) { more, err = compute(c); return err })
+	}
+	return err
+}
+
 // sketch gives tracks of an earlier version their cells.
 func (s *Store) sketch(ctx context.Context) error {
-	for more := true; more; {
-		if err := s.change(ctx, func(c *change, _ int64) (err error) {
-			c.sketched, err = read(ctx, s, scanTrack, fullTracks+"cells is null order by id limit 256")
-			for i := range c.sketched {
-				c.sketched[i].Cells = gpstracks.CellsOf(c.sketched[i].Lines)
-			}
-			more = len(c.sketched) > 0
-			return err
-		}); err != nil {
-			return err
+	return s.changes(ctx, func(c *change) (more bool, err error) {
+		c.sketched, err = read(ctx, s, scanTrack, fullTracks+"cells is null order by id limit 256")
+		for i := range c.sketched {
+			c.sketched[i].Cells = gpstracks.CellsOf(c.sketched[i].Lines)
 		}
-	}
-	return nil
+		return len(c.sketched) > 0, err
+	})
 }
 
 // Upsert implements gpstracks.Store. What is more than a transaction keeps is kept in several,

@@ -79,3 +79,22 @@ func TestOlderDatabase(t *testing.T) {
 		require.Zero(t, marks)
 	})
 }
+
+// What a newer program has laid out anew an older one that is still at work leaves alone: its blocks would break tiles for good.
+func TestNewerLayout(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, e engine) {
+		s, tracks := e.reopen(t), sample.Tracks(20, 1)
+		before, err := s.(gpstracks.Versioned).Version(t.Context())
+		require.NoError(t, err)
+		e.age(t)
+		after, err := e.reopen(t).(gpstracks.Versioned).Version(t.Context())
+		require.NoError(t, err)
+		require.NotEqual(t, before, after, "what was computed before is not written")
+		upsert(t, s, tracks[:10])
+		e.execute(t, "update track_state set value = value + 1 where name = 'blocks version'")
+		_, err = s.Upsert(t.Context(), tracks[10:])
+		require.ErrorContains(t, err, "another program")
+		require.Len(t, storetest.All(t, s, gpstracks.Filter{}), 10)
+	})
+}

@@ -131,9 +131,14 @@ func (s *Store) cut(ctx context.Context, ids []int64) (changed []orb.Bound, err 
 	})
 }
 
-func (s *Store) Unhide(ctx context.Context, name string) (done bool, err error) {
+func (s *Store) Unhide(ctx context.Context, name string) (bool, error) {
+	return s.forget(ctx, "delete from ~track_zones where name = $1", name)
+}
+
+// forget carries out a statement that takes a rule of privacy back, and reports whether there was one.
+func (s *Store) forget(ctx context.Context, query string, which any) (done bool, err error) {
 	return done, s.write(ctx, func(t *tx) error {
-		n, err := t.exec("delete from ~track_zones where name = $1", name)
+		n, err := t.exec(query, which)
 		done = n > 0
 		return err
 	})
@@ -174,10 +179,6 @@ func (s *Store) Withhold(ctx context.Context, r gpstracks.Removal) ([]orb.Bound,
 	return s.Remove(ctx, ids...)
 }
 
-func (s *Store) Readmit(ctx context.Context, id int64) (done bool, err error) {
-	return done, s.write(ctx, func(t *tx) error {
-		n, err := t.exec("delete from ~track_removals where id = $1", id)
-		done = n > 0
-		return err
-	})
+func (s *Store) Readmit(ctx context.Context, id int64) (bool, error) {
+	return s.forget(ctx, "delete from ~track_removals where id = $1", id)
 }

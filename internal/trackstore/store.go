@@ -115,17 +115,15 @@ const (
 	stateBlocks  = "blocks version" // for which layout the blocks are
 )
 
-// state returns the number of changes of tracks, and their last id.
-func (s *Store) state(ctx context.Context) (version, last int64, err error) {
-	all, err := read(ctx, s, func(r *sql.Rows) (v [2]int64, err error) { return v, r.Scan(&v[0], &v[1]) },
-		"select v.value, t.value from ~track_state v, ~track_state t where v.name = $1 and t.name = $2", stateVersion, stateTrack)
-	if err != nil || len(all) == 0 {
-		return 0, 0, err
-	}
-	return all[0][0], all[0][1], nil
+// state returns the number of changes of tracks, their last id, and for which layout the blocks are.
+func (s *Store) state(ctx context.Context) (version, last, layout int64, err error) {
+	_, err = read(ctx, s, func(r *sql.Rows) (none struct{}, err error) { return none, r.Scan(&version, &last, &layout) },
+		"select v.value, t.value, b.value from ~track_state v, ~track_state t, ~track_state b "+
+			"where v.name = $1 and t.name = $2 and b.name = $3", stateVersion, stateTrack, stateBlocks)
+	return version, last, layout, err
 }
 
 func (s *Store) Version(ctx context.Context) (string, error) {
-	version, last, err := s.state(ctx)
+	version, last, _, err := s.state(ctx)
 	return fmt.Sprintf("%d-%d", version, last), err
 }
