@@ -57,10 +57,10 @@ func (d dialect) Read(ctx context.Context, snapshot bool, f func(sqlstore.Conn) 
 		if snapshot {
 			reading := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 			err = pgx.BeginTxFunc(ctx, d.db.pool, reading, func(t pgx.Tx) error {
-				return f(&conn{ctx: ctx, db: d.db, to: t, batch: &pgx.Batch{}})
+				return f(d.db.on(ctx, t))
 			})
 		} else {
-			err = f(&conn{ctx: ctx, db: d.db, to: d.db.pool, batch: &pgx.Batch{}})
+			err = f(d.db.on(ctx, d.db.pool))
 		}
 		if err != nil && d.db.closed.Load() {
 			return ErrClosed
@@ -103,7 +103,7 @@ func (d *DB) attempt(f func(sqlstore.Conn) error) (lost bool, err error) {
 		return false, err
 	}
 	d.writer.seq++
-	c := &conn{ctx: ctx, db: d, to: d.writer.conn, batch: &pgx.Batch{}}
+	c := d.on(ctx, d.writer.conn)
 	c.batch.Queue("begin")
 	c.batch.Queue(d.q(lockTurn))
 	if err = f(c); err == nil && !c.queued {
@@ -195,14 +195,21 @@ func (d *DB) disconnect() {
 
 // conn is a sqlstore.Conn: what was queued is one message.
 type conn struct {
-	ctx context.Context
-	db  *DB
-	to  interface {
-		SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
-	}
+	ctx    context.Context
+	db     *DB
+	to     sender
 	batch  *pgx.Batch
 	queued bool // a statement that writes is in the batch
 	wrote  bool // a row was changed
+}
+
+// sender is a connection, a transaction or a pool.
+type sender interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+func (d *DB) on(ctx context.Context, to sender) *conn {
+	return &conn{ctx: ctx, db: d, to: to, batch: &pgx.Batch{}}
 }
 
 func (c *conn) Queue(read func(sqlstore.Rows) error, query string, args ...any) {

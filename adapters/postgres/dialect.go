@@ -43,14 +43,11 @@ func array(list []string) string {
 	if len(list) == 0 {
 		return "{}"
 	}
-	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-	var b strings.Builder
-	for i, s := range list {
-		b.WriteString(map[bool]string{true: `{"`, false: `,"`}[i == 0])
-		_, _ = quote.WriteString(&b, sqlstore.Clean(s)) // a builder takes all
-		b.WriteByte('"')
+	quote, out := strings.NewReplacer(`\`, `\\`, `"`, `\"`), texts(list)
+	for i := range out {
+		out[i] = quote.Replace(out[i])
 	}
-	return b.String() + "}"
+	return `{"` + strings.Join(out, `","`) + `"}`
 }
 
 // answer are rows whose times may be null.

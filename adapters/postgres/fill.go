@@ -148,5 +148,5 @@ type within struct {
 }
 
 func (w within) Read(ctx context.Context, _ bool, f func(sqlstore.Conn) error) error {
-	return f(&conn{ctx: ctx, db: w.db, to: w.tx, batch: &pgx.Batch{}})
+	return f(w.db.on(ctx, w.tx))
 }

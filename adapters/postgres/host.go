@@ -32,6 +32,9 @@ func (h *Host) Put(ctx context.Context, jobs ...queue.Job) error {
 	}
 	bodies := make([][]byte, len(jobs))
 	for i, j := range jobs {
+		if n := max(len(j.Pool), len(j.Key), len(j.DedupeKey)); n > indexMax {
+			return fmt.Errorf("postgres: job %d: its pool, key or dedupe key has %d bytes, want at most %d", i, n, indexMax)
+		}
 		body, err := json.Marshal(j)
 		if err != nil {
 			return fmt.Errorf("postgres: job %d: %w", i, err)
@@ -45,6 +48,10 @@ func (h *Host) Put(ctx context.Context, jobs ...queue.Job) error {
 	_, err := h.tx.Exec(ctx, "select pg_notify($1, $2)", h.db.schema, "host "+inboxHint) // delivered when the host commits
 	return wrap(err)
 }
+
+// indexMax bounds what the indexes of jobs have, in bytes: PostgreSQL takes 2704, and cleaning may make three of one. The queue would
+// refuse it when the host's transaction has ended, and all jobs behind it would wait.
+const indexMax = 800
 
 const (
 	inboxHint = "/inbox"        // in the place of a pool's name

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -123,4 +124,15 @@ func TestManyOfAHost(t *testing.T) {
 		require.Equal(t, fmt.Sprint(i), c.Job.Kind)
 	}
 	agree(t, url)
+}
+
+// A job that no table takes is refused where it is put: behind it others would wait for ever.
+func TestJobTooLongForTheQueue(t *testing.T) {
+	t.Parallel()
+	db, url := opened(t)
+	long := fmt.Sprint(rand.Perm(5000))
+	for _, bad := range []queue.Job{{Pool: long}, {Pool: "p", Key: long}, {Pool: "p", DedupeKey: long}} {
+		err := pgx.BeginFunc(t.Context(), connect(t, url), func(tx pgx.Tx) error { return db.WithTx(tx).Put(t.Context(), bad) })
+		require.ErrorContains(t, err, "job 0")
+	}
 }

@@ -25,10 +25,7 @@ func (n *notes) add(pools []string) {
 		n.pools[pool] = true
 	}
 	n.mu.Unlock()
-	select {
-	case n.ready <- struct{}{}:
-	default:
-	}
+	run.Hint(n.ready)
 }
 
 func (n *notes) take() (pools []string) {
