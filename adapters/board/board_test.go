@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -193,8 +194,9 @@ func TestFormsAreSentAgain(t *testing.T) {
 		require.NotEqual(t, first.ID, other.ID)
 		require.Equal(t, []int64{1, 2}, []int64{first.Number, other.Number})
 
+		key := "k\x00\xff" + fmt.Sprint(rand.Perm(5000))
 		for _, body := range []string{"a word\r\n\x00", "a word", "a word more"} {
-			require.NoError(t, b.Say(ctx, cards.Saying{ID: first.ID, Key: "k", Body: body, By: lee}))
+			require.NoError(t, b.Say(ctx, cards.Saying{ID: first.ID, Key: key, Body: body, By: lee}))
 		}
 		e, err := b.Move(ctx, first.ID, "to_analyse", lee)
 		require.NoError(t, err)

@@ -70,7 +70,15 @@ func (t tx) label(ctx context.Context, id, labels string) error {
 // form is the identity of what was typed: the key of its form, and the texts, so that a
 // form that is sent again with other words loses none of them.
 func form(kind, key string, texts ...string) string {
-	return fmt.Sprintf("%s/%s/%.8x", kind, cmp.Or(key, newID()), sha256.Sum256([]byte(strings.Join(texts, "\x00"))))
+	return fmt.Sprintf("%s/%s/%.8x", kind, cmp.Or(plain(key), newID()), sha256.Sum256([]byte(strings.Join(texts, "\x00"))))
+}
+
+// plain is a key that both databases hold and index; one that is long or no text is known by its digest.
+func plain(key string) string {
+	if len(key) <= 200 && cards.CleanText(key) == key {
+		return key
+	}
+	return fmt.Sprintf("%.16x", sha256.Sum256([]byte(key)))
 }
 
 // Cards implements cards.Reader.
@@ -149,7 +157,7 @@ func (b *Board) Make(ctx context.Context, n cards.New) (c cards.Card, e cards.En
 	}
 	once := form("card", n.Key, n.Title, n.Description, n.Labels)
 	if n.Once {
-		once = "once/" + n.Key
+		once = "once/" + plain(n.Key)
 	}
 	err = b.db.write(ctx, func(t tx) error {
 		id, had, err := b.db.once(ctx, t, "select id from board_cards where project = ? and form = ?", n.Project, once)
