@@ -146,11 +146,11 @@ func (g *guarded) read(ttl time.Duration) (none lease.Lease, err error) {
 	if json.Unmarshal(body, &r) != nil || r.Epoch < 1 {
 		return g.torn(epoch, ttl)
 	}
-	if r.Host != g.now.host && r.Holder != "" && g.now.wall.Before(r.Expires) {
-		return none, fmt.Errorf("%w (%s, by %s)", ErrForeign, g.path, r.Host)
-	}
-	if r.Boot != "" && r.Boot == g.now.boot {
+	switch { // a container that replaces another has another name for the same machine
+	case r.Boot != "" && r.Boot == g.now.boot:
 		r.Expires = g.now.wall.Add(r.Until - g.now.up)
+	case r.Host != g.now.host && r.Holder != "" && g.now.wall.Before(r.Expires):
+		return none, fmt.Errorf("%w (%s, by %s)", ErrForeign, g.path, r.Host)
 	}
 	return lease.Lease{Name: r.Name, Holder: r.Holder, Epoch: max(r.Epoch, epoch), Expires: r.Expires}, nil
 }
@@ -210,13 +210,8 @@ func (g *guarded) epoch() (int64, error) {
 
 func (g *guarded) setEpoch(n int64) error {
 	// A fixed width, so that one write replaces all of the old number.
-	if _, err := fmt.Fprintf(&at{f: g.guard}, "%020d\n", n); err != nil {
+	if _, err := g.guard.WriteAt(fmt.Appendf(nil, "%020d\n", n), 0); err != nil {
 		return err
 	}
 	return g.guard.Sync()
 }
-
-// at writes to the beginning of a file.
-type at struct{ f *os.File }
-
-func (a *at) Write(p []byte) (int, error) { return a.f.WriteAt(p, 0) }

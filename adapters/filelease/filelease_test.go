@@ -70,25 +70,34 @@ func TestRemovedFileKeepsTheEpoch(t *testing.T) {
 	require.Greater(t, second.Epoch, first.Epoch)
 }
 
-// A container that replaces another has its data and another name: what nobody holds is anybody's.
+// A container that replaces another has its data and another name: of the same machine it is the same holder's as before, and
+// what nobody holds is anybody's.
 func TestLeaseOfAnotherMachineIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, free := range []bool{false, true} {
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	require.NoError(t, err)
+	container := strings.NewReplacer(strconv.Quote(host), `"elsewhere"`)
+	machine := strings.NewReplacer(strconv.Quote(host), `"elsewhere"`, strings.TrimSpace(string(boot)), "another")
+	for _, c := range []struct {
+		by   *strings.Replacer
+		free bool
+		want error
+	}{{machine, false, filelease.ErrForeign}, {machine, true, nil}, {container, false, nil}} {
 		dir := t.TempDir()
 		l := open(t, dir, nil)
 		got, err := l.Acquire(t.Context(), "x", "a", time.Minute)
 		require.NoError(t, err)
-		if free {
+		if c.free {
 			require.NoError(t, l.Release(t.Context(), got))
 		}
 		file := leaseFile(t, dir)
-		host, err := os.Hostname()
-		require.NoError(t, err)
 		body, err := os.ReadFile(file)
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(body), strconv.Quote(host), `"elsewhere"`)), 0o600))
-		_, err = l.Acquire(t.Context(), "x", "b", time.Minute)
-		require.Equal(t, !free, errors.Is(err, filelease.ErrForeign))
+		require.NoError(t, os.WriteFile(file, []byte(c.by.Replace(string(body))), 0o600))
+		_, err = l.Acquire(t.Context(), "x", "a", time.Minute)
+		require.ErrorIs(t, err, c.want)
 	}
 }
 
