@@ -34,7 +34,7 @@ func lived(t *testing.T) (s app.Settings, path string) {
 	t.Helper()
 	s = app.Settings{DataDir: t.TempDir(), DatabaseSettings: app.DatabaseSettings{DatabaseSchema: "signalbox"}, Listen: "127.0.0.1:8080"}
 	path = filepath.Join(s.DataDir, "signalbox.db")
-	packed, err := os.Open("../../adapters/sqlite/testdata/layout3.db.gz")
+	packed, err := os.Open("../../adapters/sqlite/testdata/layout2.db.gz")
 	require.NoError(t, err)
 	defer packed.Close()
 	z, err := gzip.NewReader(packed)
