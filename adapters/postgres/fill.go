@@ -135,6 +135,7 @@ func carry(rows *sql.Rows, kinds []string) ([]any, error) {
 				list := []string{}
 				err = errors.Join(err, json.Unmarshal([]byte(v), &list))
 				row[i] = list
+			row[i] = sqlstore.Clean(v) // SQLite takes what is no text here
 			}
 		}
 	}

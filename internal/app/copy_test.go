@@ -51,7 +51,7 @@ func lived(t *testing.T) (s app.Settings, path string) {
 	require.NoError(t, db.Close())
 	b, err := board.Open(t.Context(), board.Options{Path: path})
 	require.NoError(t, err)
-	c, _, err := b.Make(t.Context(), cards.New{Key: "k", Project: "app", Title: "My card", By: cards.Person{Name: "Kim"}})
+	c, _, err := b.Make(t.Context(), cards.New{Key: "k", Project: "app", Title: "My card", By: cards.Person{Name: "Kim\x00\xff"}})
 	require.NoError(t, err)
 	_, err = b.Attach(t.Context(), cards.Attachment{ID: c.ID, Name: "a.png", Body: []byte(fileBody), By: cards.Person{Name: "Kim"}})
 	require.NoError(t, err)
