@@ -1,11 +1,13 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -42,10 +44,12 @@ const (
 )
 
 // Fill fills the schema, in one transaction, with what an SQLite file of this program keeps that
-// nobody writes: all of its tables that are here too. It returns how many rows each has. begun are
-// tables with rows from their making on. check judges the journal as it is here then. Tables that are
+// nobody writes: all of its tables that are here too, and those that besides names of other files. It returns how many
+// rows each has. begun are tables with rows from their making on. check judges the journal as it is here then. Tables that are
 // laid out in another way, and a number of rows that is not the file's, are errors; an error leaves all as it was.
-func (d *DB) Fill(ctx context.Context, from *sql.DB, check func(task.Chain) error, begun ...string) (counts map[string]int64, err error) {
+func (d *DB) Fill(
+	ctx context.Context, from *sql.DB, besides map[string]*sql.DB, check func(task.Chain) error, begun ...string,
+) (counts map[string]int64, err error) {
 	c, err := pgx.ConnectConfig(ctx, d.config)
 	if err != nil {
 		return nil, wrap(err)
@@ -62,8 +66,8 @@ func (d *DB) Fill(ctx context.Context, from *sql.DB, check func(task.Chain) erro
 		if err = errors.Join(err, json.Unmarshal(names, &list)); err != nil {
 			return err
 		}
-		for _, name := range list {
-			if counts[name], err = d.fill(ctx, t, from, name, slices.Contains(begun, name)); err != nil {
+		for _, name := range append(list, slices.Collect(maps.Keys(besides))...) {
+			if counts[name], err = d.fill(ctx, t, cmp.Or(besides[name], from), name, slices.Contains(begun, name)); err != nil {
 				return fmt.Errorf("table %s: %w", name, err)
 			}
 		}
@@ -125,17 +129,17 @@ func carry(rows *sql.Rows, kinds []string) ([]any, error) {
 	for i, kind := range kinds {
 		switch v := row[i].(type) {
 		case int64:
-			if kind == "timestamptz" {
+			if kind == "timestamptz" || kind == "date" {
 				row[i] = when(map[bool]time.Time{true: time.UnixMicro(v)}[v != 0])
 			}
 		case []byte:
 			row[i] = append([]byte{}, v...) // one that is empty is not null
 		case string:
+			row[i] = sqlstore.Clean(v) // SQLite takes what is no text here
 			if kind == "_text" {
 				list := []string{}
 				err = errors.Join(err, json.Unmarshal([]byte(v), &list))
 				row[i] = list
-			row[i] = sqlstore.Clean(v) // SQLite takes what is no text here
 			}
 		}
 	}

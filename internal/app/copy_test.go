@@ -10,14 +10,17 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/paulmach/orb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/board"
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/gpstracks"
 	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/pgtest"
 	"github.com/signalbox-dev/signalbox/internal/sqlstore/sqlstoretest"
+	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -56,7 +59,27 @@ func lived(t *testing.T) (s app.Settings, path string) {
 	_, err = b.Attach(t.Context(), cards.Attachment{ID: c.ID, Name: "a.png", Body: []byte(fileBody), By: cards.Person{Name: "Kim"}})
 	require.NoError(t, err)
 	require.NoError(t, b.Close())
+	tracks, err := app.OpenTracks(t.Context(), s, nil)
+	require.NoError(t, err)
+	_, err = tracks.Hide(t.Context(), gpstracks.Zone{Name: "home", Center: orb.Point{20, 50}, RadiusM: 500, MadeAt: sqlstoretest.Begun()})
+	require.NoError(t, err)
+	_, err = tracks.Withhold(t.Context(), gpstracks.Removal{Source: "osm", ExternalID: "4711", Reason: "a wish", At: sqlstoretest.Begun()})
+	require.NoError(t, err)
+	require.NoError(t, tracks.Close())
 	return s, path
+}
+
+// private reads what a store of tracks keeps away.
+func private(t *testing.T, s app.Settings) (zones []gpstracks.Zone, removals []gpstracks.Removal) {
+	t.Helper()
+	tracks, err := app.OpenTracks(t.Context(), s, nil)
+	require.NoError(t, err)
+	defer tracks.Close()
+	zones, err = tracks.Zones(t.Context())
+	require.NoError(t, err)
+	removals, err = tracks.Removals(t.Context())
+	require.NoError(t, err)
+	return zones, removals
 }
 
 func fromFile(t *testing.T, path string) *sqlite.DB {
@@ -83,6 +106,11 @@ func TestCopy(t *testing.T) {
 	for _, name := range []string{"tasks", "jobs", "holds", "journal", "journal_head", "gate_results", "agent_runs", "job_deps", "reservations", "deliveries", "access_tokens", "board_cards", "board_files", "board_moves", "board_revision"} {
 		require.Positive(t, counts[name], name)
 	}
+	zones, removals := private(t, s)
+	s.DatabaseURL = secret.New(address)
+	kept, away := private(t, s)
+	require.Equal(t, zones, kept)
+	require.Equal(t, removals, away)
 	from := fromFile(t, path)
 	defer from.Close()
 	before := seen(t, from)

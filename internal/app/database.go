@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,8 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/filelease"
 	"github.com/signalbox-dev/signalbox/adapters/postgres"
 	"github.com/signalbox-dev/signalbox/adapters/sqlite"
+	"github.com/signalbox-dev/signalbox/adapters/trackpostgres"
+	"github.com/signalbox-dev/signalbox/adapters/tracksqlite"
 	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 	"github.com/signalbox-dev/signalbox/orchestrator/service"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
@@ -110,10 +113,8 @@ func (s Settings) Occupy() (io.Closer, error) {
 		return nil, errors.Join(fmt.Errorf("%sDATA_DIR: a server works in %s already (%s): stop it first, or name another directory",
 			Prefix, s.DataDir, cmp.Or(strings.TrimSpace(string(who)), "it has just begun")), f.Close())
 	}
-	host, err := os.Hostname()
-	if err == nil {
-		err = f.Truncate(0)
-	}
+	host, _ := os.Hostname() // only told
+	err = f.Truncate(0)
 	if err == nil {
 		since := time.Now().UTC().Format(time.RFC3339)
 		_, err = fmt.Fprintf(f, "process %d on %s, since %s, at http://%s\n", os.Getpid(), host, since, s.Listen)
@@ -188,8 +189,8 @@ func (s Settings) ConfirmSource(from string) error {
 	return fmt.Errorf("%s: set %sDATA_DIR to the directory of the signalbox.db that is to be copied", named, Prefix)
 }
 
-// CopyTo fills an empty PostgreSQL, in the schema of the settings, with what the SQLite file keeps: all
-// of it or nothing. No server may run on either. It returns the rows of each table; the journal's
+// CopyTo fills an empty PostgreSQL, in the schema of the settings, with what the SQLite file keeps, and with what keeps
+// tracks away: all of it or nothing. No server may run on either. It returns the rows of each table; the journal's
 // chain is the same and whole in both.
 func (s Settings) CopyTo(ctx context.Context, address string) (counts map[string]int64, err error) {
 	if s.Shared() {
@@ -227,10 +228,20 @@ func (s Settings) CopyTo(ctx context.Context, address string) (counts map[string
 	if err == nil {
 		err = cards.Close()
 	}
+	layer, failed := trackpostgres.Open(ctx, trackpostgres.Options{URL: address, Schema: s.DatabaseSchema}) // so does this
+	if failed == nil {
+		failed = layer.Close()
+	}
+	if err = errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	tracks, err := tracksqlite.Open(ctx, tracksqlite.Options{Path: filepath.Join(s.DataDir, "tracks.db"), From: s.file()})
 	if err != nil {
 		return nil, err
 	}
-	return db.Fill(ctx, from.Reader(), func(c task.Chain) error {
+	defer func() { err = errors.Join(err, tracks.Close()) }()
+	private := map[string]*sql.DB{"track_zones": tracks.DB, "track_removals": tracks.DB} // tracks that come anew are kept away by them
+	return db.Fill(ctx, from.Reader(), private, func(c task.Chain) error {
 		after, err := task.Verify(ctx, c)
 		if err == nil && !reflect.DeepEqual(after, before) {
 			err = fmt.Errorf("the journal is another one there: %s", strings.Join(after.Broken, "; "))
