@@ -40,8 +40,7 @@ func (r *Runner) giveHome(e execution) error {
 		return err
 	}
 	for name, body := range e.files {
-		at := filepath.Join(home, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, []byte(body), 0o600)); err != nil {
+		if err := put(filepath.Join(home, name), []byte(body)); err != nil {
 			return err
 		}
 	}
@@ -74,7 +73,12 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, body, 0o600))
+	return put(to, body)
+}
+
+// put writes a file, and makes the directories that it lies in.
+func put(name string, body []byte) error {
+	return errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, body, 0o600))
 }
 
 // removeTree removes a directory and what is in it, also directories that their owner

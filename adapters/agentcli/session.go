@@ -144,8 +144,7 @@ func copyTree(from, to, dir string) error {
 		if err != nil {
 			return err
 		}
-		at := filepath.Join(to, filepath.FromSlash(name))
-		return errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, body, 0o600))
+		return put(filepath.Join(to, filepath.FromSlash(name)), body)
 	})
 }
 

@@ -50,13 +50,9 @@ func (s *Store) Links(ctx context.Context, after int64, limit int) ([]task.Link,
 	}, journalLinks, after, int64(limit))
 }
 
-func (s *Store) Head(ctx context.Context) (head []byte, err error) {
-	err = s.Driver.Read(ctx, false, func(c Conn) error {
-		head = nil
-		c.Queue(intoHead(&head), readHead)
-		return c.Flush()
-	})
-	return head, err
+func (s *Store) Head(ctx context.Context) ([]byte, error) {
+	heads, err := list(ctx, s, scanOne[[]byte], readHead)
+	return append(heads, nil)[0], err
 }
 
 var _ task.Chain = (*Store)(nil)

@@ -135,10 +135,7 @@ func (s *Store) HintAll() {
 	s.wakers.mu.Lock()
 	defer s.wakers.mu.Unlock()
 	for _, c := range s.wakers.byPool {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
+		run.Hint(c)
 	}
 }
 
@@ -157,12 +154,7 @@ func (w *wakers) channel(pool string) chan struct{} {
 	return w.byPool[pool]
 }
 
-func (w *wakers) hint(pool string) {
-	select {
-	case w.channel(pool) <- struct{}{}:
-	default:
-	}
-}
+func (w *wakers) hint(pool string) { run.Hint(w.channel(pool)) }
 
 // Clean makes a text that both databases hold and compare alike: UTF-8 without NUL.
 func Clean(s string) string {
