@@ -146,16 +146,14 @@ func opens(flags uint32) rule {
 	return rule{body: append(f, without(flags+1, setID, unix.EPERM).body...), errno: unix.EPERM}
 }
 
-// pair is for pairs of unix sockets: a datagram one can send to any address.
+// pair is for pairs of unix sockets: one of datagrams can send to any address. The types of these, of which to the
+// kernel SOCK_RAW is one too, have a bit in common that those of connections lack.
 func pair(unixSockets bool) rule {
-	var f filter
-	f.arg(1)
-	f.add(unix.BPF_ALU|unix.BPF_AND, 0xf, 0, 0)
-	if !unixSockets {
-		f.equal(unix.SOCK_DGRAM)
-		f.refuse(unix.EPERM)
+	f := without(1, unix.SOCK_DGRAM, unix.EPERM).body
+	if unixSockets {
+		f = filter{}
+		f.allow()
 	}
-	f.allow()
 	return rule{f, unix.EPERM, []uintptr{unix.AF_UNIX, unix.SOCK_DGRAM, 0}}
 }
 

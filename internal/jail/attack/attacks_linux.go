@@ -267,7 +267,7 @@ func onNetwork() []Attack {
 		{"connect to an abstract socket", Seccomp, true, func(s Scene) error { return dialUnix("@" + s.Name) }},
 		{"connect to a socket", Seccomp, true, func(s Scene) error { return dialUnix(filepath.Join(s.Sockets, "socket")) }},
 		{"send to a socket by a pair", Seccomp, true, func(s Scene) error {
-			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_RAW, 0) // of datagrams as well, to the kernel
 			if err != nil {
 				return err
 			}
