@@ -115,6 +115,11 @@ func TestChecksLeaveNothing(t *testing.T) {
 	require.Zero(t, exit, stderr)
 	require.Empty(t, sleepers(t))
 
+	// Each has another in its place and has ended before a table of processes can be read.
+	exit, stderr, err = k.g.RunCheck(t.Context(), []string{"perl", "-e", "for (1 .. 1e6) { fork and exit }"}, s)
+	require.NoError(t, err)
+	require.Zero(t, exit, stderr)
+
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -58,32 +59,46 @@ func supervise(in io.Reader, order jail.Order) (int, error) {
 			code = 128 + int(status.Signal())
 		}
 	}
-	return code, errors.Join(endOrphans(), order.Clear(context.Background()))
+	if err := errors.Join(endOrphans(), order.Clear(context.Background())); err != nil {
+		return exitNoStart, err // whatever the check has said, it is not over
+	}
+	return code, nil
 }
 
 // endOrphans ends the children of this process, and theirs when they have become its
 // own, until there is none. A child's number is nobody else's before it was waited for.
 func endOrphans() error {
-	for until := time.Now().Add(stubborn); ; {
+	for until := time.Now().Add(stubborn); time.Now().Before(until); time.Sleep(time.Millisecond) {
 		for _, pid := range children() {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 		}
-		got, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
-		switch {
-		case errors.Is(err, syscall.ECHILD):
-			return nil
-		case time.Now().After(until):
-			return errors.New("processes of the check cannot be ended")
-		case got == 0:
-			time.Sleep(time.Millisecond)
+		for got := 1; got > 0; { // those that have ended lengthen the list
+			var err error
+			if got, err = syscall.Wait4(-1, nil, syscall.WNOHANG, nil); errors.Is(err, syscall.ECHILD) {
+				return nil
+			}
 		}
 	}
+	return errors.New("processes of the check cannot be ended")
 }
 
-// children are the processes whose parent is this one.
+// children are the processes whose parent is this one. The kernel lists them by its threads; a kernel without the lists has
+// the table, which is long: what has another in its place at once has ended when all of it was read.
 func children() (out []int) {
+	lists, _ := filepath.Glob("/proc/self/task/*/children") // the pattern is right
+	for _, name := range lists {
+		list, _ := os.ReadFile(name) // its thread may have ended
+		for text := range strings.FieldsSeq(string(list)) {
+			if pid, err := strconv.Atoi(text); err == nil {
+				out = append(out, pid)
+			}
+		}
+	}
+	if len(lists) > 0 {
+		return out
+	}
 	own := []byte(strconv.Itoa(os.Getpid()))
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the same
 	for _, name := range stats {
 		stat, _ := os.ReadFile(name) // it may have ended
 		// The name of the program is in brackets and may hold anything.
