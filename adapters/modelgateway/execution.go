@@ -14,7 +14,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// requestsMax is how many requests of one execution are forwarded at a time.
+// requestsMax is how many requests of one execution are read and forwarded at a time.
 const requestsMax = 16
 
 // patience is how long a tool may go on trying what its vendor refuses for good.
@@ -27,6 +27,7 @@ type execution struct {
 	limit int64 // in millionths of a dollar; 0 = none
 	ctx   context.Context
 	end   context.CancelFunc
+	busy  chan struct{} // a place for each request: its body is held
 
 	mu        sync.Mutex
 	flying    map[*exchange]int64   // what requests that are not answered yet have cost so far
@@ -42,6 +43,7 @@ type execution struct {
 
 func newExecution(g *Gateway, x agentcli.LinkedRun) *execution {
 	e := &execution{g: g, tool: x.Tool, limit: x.Agent.MicroUSD, flying: map[*exchange]int64{}, used: map[string]work.Usage{}}
+	e.busy = make(chan struct{}, requestsMax)
 	e.ctx, e.end = context.WithCancel(context.Background())
 	return e
 }
@@ -50,11 +52,8 @@ func newExecution(g *Gateway, x agentcli.LinkedRun) *execution {
 func (e *execution) begin(x *exchange) (status int, why string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	switch {
-	case e.passes():
+	if e.passes() {
 		return statusBudget, e.over
-	case len(e.flying) >= requestsMax:
-		return statusBusy, fmt.Sprintf("signalbox: this run has %d requests under way", requestsMax)
 	}
 	e.flying[x] = 0
 	return 0, ""

@@ -47,7 +47,13 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := &exchange{execution: e, vendor: v, path: "/" + path}
-	status, why := x.read(w, r)
+	status, why := statusBusy, fmt.Sprintf("signalbox: this run has %d requests under way", requestsMax)
+	select {
+	case e.busy <- struct{}{}:
+		defer func() { <-e.busy }()
+		status, why = x.read(w, r)
+	default:
+	}
 	if c, closed := g.shut(x); status == 0 && closed {
 		status, why = c.status, c.said
 		x.answered(c.trouble, c.said)

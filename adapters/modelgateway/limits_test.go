@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -164,6 +165,17 @@ func TestBoundsRequests(t *testing.T) {
 	_, other := r.run(limited(0))
 	status, _, _ = r.call(other, "/openai/v1/files", `{}`)
 	require.Equal(t, http.StatusNotFound, status)
+	for range 16 { // a request counts before its body has come
+		c, err := net.Dial("tcp", r.Address())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		_, err = fmt.Fprintf(c, "POST /anthropic/v1/messages HTTP/1.1\r\nHost: x\r\nX-Api-Key: %s\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n", other)
+		require.NoError(t, err)
+		_, err = io.ReadFull(c, make([]byte, len("HTTP/1.1 100 Continue")))
+		require.NoError(t, err)
+	}
+	status, _, _ = r.call(other, "/anthropic/v1/messages", "no JSON")
+	require.Equal(t, http.StatusTooManyRequests, status)
 	o.Close()
 	calls.Wait()
 	require.Eventually(t, func() bool { return ended.Load() == 16 }, time.Minute, time.Millisecond)
