@@ -21,14 +21,20 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// endless streams words until its request ends, which it counts.
+// endless streams words until its request ends, which it counts, in a chat by the second choice of which the first has ended.
+// Nobody waits for so many.
 func endless(t *testing.T, ended *atomic.Int32) string {
 	t.Helper()
 	return vendor(t, func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprint(w, `data: {"type":"message_start","message":{"model":"m-1","usage":{"input_tokens":100,"output_tokens":1}}}`+"\n\n")
-		for q.Context().Err() == nil {
-			fmt.Fprintf(w, `data: {"type":"content_block_delta","delta":{"text":"%s"}}`+"\n\n", strings.Repeat("word", 100))
+		start := `{"type":"message_start","message":{"model":"m-1","usage":{"input_tokens":100,"output_tokens":1}}}`
+		words := `{"type":"content_block_delta","delta":{"text":"%s"}}`
+		if strings.HasSuffix(q.URL.Path, "/chat/completions") {
+			start, words = `{"choices":[{"delta":{},"finish_reason":"stop"}]}`, `{"choices":[{"delta":{"content":"%s"}}]}`
+		}
+		fmt.Fprint(w, "data: "+start+"\n\n")
+		for n := 0; n < 100_000 && q.Context().Err() == nil; n++ {
+			fmt.Fprintf(w, "data: "+words+"\n\n", strings.Repeat("word", 100))
 			_ = http.NewResponseController(w).Flush()
 		}
 		ended.Add(1)
@@ -61,6 +67,10 @@ func TestCutsAtTheLimit(t *testing.T) {
 	require.True(t, s.Estimated)
 	require.GreaterOrEqual(t, s.Usage.MicroUSD, int64(20_000))
 	require.Less(t, s.Usage.MicroUSD, int64(40_000), "it was cut soon")
+
+	_, token = r.run(limited(20_000))
+	_, _, answer = r.call(token, "/openai/v1/chat/completions", `{"model":"m-1","stream":true,"n":2}`)
+	require.Contains(t, answer, "its limit is 0.02 USD")
 }
 
 // An answer that reaches the limit with its last words is whole: what is done is not lost.

@@ -107,7 +107,6 @@ func tokens(bytes int64) int64 { return (bytes + tokenBytes - 1) / tokenBytes }
 // whole reads an answer that is no stream: an object, or a list of what would be events.
 func (m *meter) whole() {
 	words := m.words
-	m.finished = true
 	var list []json.RawMessage
 	if json.Unmarshal(m.event, &list) != nil {
 		list = []json.RawMessage{m.event}
@@ -115,7 +114,7 @@ func (m *meter) whole() {
 	for _, one := range list {
 		m.read(one)
 	}
-	m.words = words
+	m.words, m.finished = words, true
 }
 
 // report is an event, or a whole answer, of any of the vendors: their names do not meet.
@@ -229,6 +228,7 @@ func (m *meter) read(event []byte) {
 		m.reported = true
 		m.count(work.Usage{Input: u.Prompt - u.Cached + u.Tools, Output: u.Candidates + u.Thoughts, CacheRead: u.Cached})
 	}
+	before := m.words
 	m.words += r.Delta.length()
 	finished := r.Delta.StopReason != nil || r.Type == "message_stop" ||
 		r.Type == "response.completed" || r.Type == "response.incomplete" || r.Type == "response.failed"
@@ -242,7 +242,7 @@ func (m *meter) read(event []byte) {
 		}
 		finished = finished || c.Finish != ""
 	}
-	m.finished = m.finished || finished
+	m.finished = finished || m.finished && m.words == before // else another choice goes on
 }
 
 // soFar returns what the answer has used: until the vendor's own count has come, its words
