@@ -19,8 +19,11 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// bodyMax is how much a request may hold, in bytes: as much as the vendors take.
-const bodyMax = 32 << 20
+// Bounds of a request, in bytes: of its body, as much as the vendors take, and of its model's name, which is kept.
+const (
+	bodyMax = 32 << 20
+	nameMax = 200
+)
 
 // exchange is a request and its answer.
 type exchange struct {
@@ -105,6 +108,9 @@ func (x *exchange) read(w http.ResponseWriter, r *http.Request) (status int, why
 	_ = json.Unmarshal(fields["model"], &x.model) // none is the vendor's to refuse
 	if x.vendor.name == Google {
 		x.model = named[1]
+	}
+	if len(x.model) > nameMax {
+		return http.StatusBadRequest, fmt.Sprintf("signalbox: the name of a model has at most %d bytes", nameMax)
 	}
 	if b := string(fields["background"]); b != "" && b != "false" && b != "null" {
 		return http.StatusBadRequest, "signalbox: background is not possible: its usage would not be seen"

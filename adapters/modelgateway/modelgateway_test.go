@@ -220,6 +220,7 @@ func TestRefuses(t *testing.T) {
 		"a websocket": {"/openai/v1/responses", "", http.StatusUpgradeRequired, []string{"Connection", "Upgrade", "Upgrade", "websocket"}},
 		"compressed":  {"/openai/v1/responses", "{}", http.StatusUnsupportedMediaType, []string{"Content-Encoding", "gzip"}},
 		"no JSON":     {"/gemini/v1beta/models/m:generateContent", "x", http.StatusBadRequest, nil},
+		"a long name": {"/openai/v1/responses", `{"model":"` + strings.Repeat("m", 1<<20) + `"}`, http.StatusBadRequest, nil},
 		"a redirect":  {"/openai/v1/responses", "{}", http.StatusBadGateway, nil},
 	} {
 		status, _, body := r.call(token, c.path, c.body, c.header...)
