@@ -98,8 +98,9 @@ func (l *Link) Open(ctx context.Context, x agentcli.LinkedRun) (none agentcli.Op
 		return none, fmt.Errorf("credential: %w", err)
 	}
 	minted, err := l.mint(ctx, g, f)
+	unstopped := context.WithoutCancel(ctx)
 	if err != nil {
-		l.revoke(ctx, g, f, minted.Secret)
+		l.revoke(unstopped, g, f, minted.Secret)
 		return none, fmt.Errorf("credential of the %s: %w", x.Role, err)
 	}
 	until := ""
@@ -109,7 +110,7 @@ func (l *Link) Open(ctx context.Context, x agentcli.LinkedRun) (none agentcli.Op
 	l.Note(ctx, f.TaskID, fmt.Sprintf("%s was minted for run %d of the %s (fingerprint %.6x%s)",
 		f.ID, f.Run, f.Role, sha256.Sum256([]byte(minted.Secret)), until))
 	return agentcli.Opened{Env: map[string]string{g.Env: minted.Secret}, Close: func() agentcli.Seen {
-		l.revoke(context.WithoutCancel(ctx), g, f, minted.Secret)
+		l.revoke(unstopped, g, f, minted.Secret)
 		return agentcli.Seen{}
 	}}, nil
 }
