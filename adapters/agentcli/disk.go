@@ -31,7 +31,7 @@ func (r *Runner) LogDisk() work.Disk {
 	return disk{
 		dir:    r.opt.LogDir,
 		task:   func(name string) (string, bool) { return strings.CutPrefix(name, taskPrefix) },
-		remove: func(_ context.Context, name string, _ int64) error { return os.RemoveAll(name) },
+		remove: func(_ context.Context, name string, _ int64) error { return removeTree(name) },
 	}
 }
 

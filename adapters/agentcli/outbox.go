@@ -19,7 +19,7 @@ func outbox(c work.Command) string { return fmt.Sprintf("outbox-%d", c.Run) }
 // written there.
 func (e *execution) giveOutbox(taskDir string) error {
 	e.outbox = filepath.Join(taskDir, outbox(e.Command))
-	if err := os.RemoveAll(e.outbox); err != nil {
+	if err := removeTree(e.outbox); err != nil { // an agent may have closed it
 		return err
 	}
 	if err := os.Mkdir(e.outbox, 0o700); err != nil {
