@@ -39,10 +39,7 @@ func enter(j work.Jail, boxed bool) error {
 	if err != nil {
 		return err
 	}
-	if err := limit(); err != nil {
-		return err
-	}
-	if err := dropCapabilities(); err != nil {
+	if err := errors.Join(closeFiles(), limit(), dropCapabilities()); err != nil {
 		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -56,6 +53,17 @@ func enter(j work.Jail, boxed bool) error {
 		return err
 	}
 	return f.enforce()
+}
+
+// closeFiles leaves the program that this process becomes its first three files: the service may have been started with more.
+func closeFiles() error {
+	files, err := os.ReadDir("/proc/self/fd")
+	for _, f := range files {
+		if fd, _ := strconv.Atoi(f.Name()); fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return err
 }
 
 // limit bounds this process and what it starts, and offers them to the kernel before the service when memory is short.

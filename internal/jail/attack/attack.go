@@ -54,6 +54,7 @@ type Scene struct {
 	Root    string `json:"root"`    // of all of it
 	Service int    `json:"service"` // pid
 	Victim  int    `json:"victim"`  // pid of another process of the user; 3 is the database, 4 a file without a name
+	Open    int    `json:"open"`    // descriptor of the database, which the service was started with
 	Port    int    `json:"port"`    // the service listens at
 	Free    int    `json:"free"`    // closed too, and nobody listens there
 	Name    string `json:"name"`    // of an abstract unix socket of the service

@@ -117,6 +117,11 @@ func onFiles() []Attack {
 		{"read the database by the victim's open file", Files, true, func(s Scene) error {
 			return reads(fmt.Sprintf("/proc/%d/fd/3", s.Victim))
 		}},
+		{"read an open file of the service's start", Limits, true, func(s Scene) error {
+			body := make([]byte, len(proof))
+			_, err := os.NewFile(uintptr(s.Open), "").ReadAt(body, 0)
+			return errors.Join(err, must(string(body) == proof, "it says something else"))
+		}},
 		{"read through a link in the outbox", Files, true, func(s Scene) error {
 			link := filepath.Join(s.Root, "data/logs/task-1/outbox-1/report.md")
 			return errors.Join(os.Symlink(s.DB(), link), reads(link))

@@ -112,6 +112,9 @@ func (s *Scene) sacrifice() (end func(), err error) {
 		return nil, err
 	}
 	defer db.Close()
+	if s.Open, err = unix.Dup(int(db.Fd())); err != nil {
+		return nil, err
+	}
 	fd, err := unix.MemfdCreate("token", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, err
@@ -127,7 +130,7 @@ func (s *Scene) sacrifice() (end func(), err error) {
 		return nil, err
 	}
 	s.Victim = victim.Process.Pid
-	ends := []func(){func() { _ = victim.Process.Kill(); _ = victim.Wait() }} // it may have been killed
+	ends := []func(){func() { _, _, _ = unix.Close(s.Open), victim.Process.Kill(), victim.Wait() }} // it may have been killed
 	end = func() {
 		for _, end := range ends {
 			end()
