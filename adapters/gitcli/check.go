@@ -203,7 +203,8 @@ func (g *Git) execute(ctx context.Context, e errand) (exit int, said string, err
 }
 
 func (g *Git) supervise(ctx context.Context, e errand) (int, string, error) {
-	order, err := json.Marshal(jail.Order{Argv: e.argv, Jail: g.jail(e), Name: "signalbox-check-" + strings.ToLower(rand.Text())})
+	o := jail.Order{Argv: e.argv, Jail: g.jail(e), Name: "signalbox-check-" + strings.ToLower(rand.Text())}
+	order, err := json.Marshal(o)
 	if err != nil {
 		return -1, "", err
 	}
@@ -228,6 +229,9 @@ func (g *Git) supervise(ctx context.Context, e errand) (int, string, error) {
 	}
 	_, errOrder := io.WriteString(stop, string(order)+"\n")
 	err = errors.Join(cmd.Wait(), errOrder)
+	if o.Jail != nil && cmd.ProcessState.ExitCode() < 0 { // the shim was killed, here too after endMax
+		err = errors.Join(err, jail.Clear(context.WithoutCancel(ctx), *o.Jail, o.Name))
+	}
 	var failed *exec.ExitError
 	switch {
 	case ctx.Err() != nil:

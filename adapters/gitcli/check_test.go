@@ -16,6 +16,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/internal/jail"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // TestMain lets the test's own program be the shim of checks.
@@ -177,6 +178,20 @@ func TestCheckInTheJail(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, jail.ExitRefused, exit, "it is not run without one")
 	require.Contains(t, stderr, "/no/such/directory")
+}
+
+// What a check runs in is removed although its shim was killed.
+func TestKilledShimOfACheck(t *testing.T) {
+	t.Parallel()
+	k, s := checking(t, map[string]string{"bin/engine": "#!/bin/sh\necho $1 >>$CALLS\ntest $1 = rm || kill -9 $PPID\n"}, nil)
+	calls := filepath.Join(t.TempDir(), "calls")
+	box := work.Box{Kind: work.BoxContainer, Program: filepath.Join(k.open(), "bin/engine"), Env: []string{"CALLS=" + calls}}
+	k.g = openGit(t, gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}, Jail: &work.Jail{Box: box}})
+	_, _, err := k.g.RunCheck(t.Context(), []string{"true"}, s)
+	require.ErrorContains(t, err, "killed")
+	said, err := os.ReadFile(calls)
+	require.NoError(t, err)
+	require.Equal(t, "run\nrm\n", string(said))
 }
 
 // What a check prints goes to its log as well, all of it.
