@@ -135,6 +135,9 @@ func (s Settings) jail(container bool) (work.Jail, error) {
 			if err == nil {
 				err = closedTo(at, data)
 			}
+			if err == nil && name == "JAIL_WRITE" {
+				err = withoutPrograms(at)
+			}
 			if err != nil {
 				return j, fmt.Errorf("%s%s: %w", Prefix, name, err)
 			}
@@ -167,6 +170,21 @@ func closedTo(path, data string) error {
 	if err == nil && inside(own, path) {
 		return fmt.Errorf("%s would open the service's HOME %s: "+
 			"name the directories in it that agents need, or files to copy in %sAGENT_HOME", path, own, Prefix)
+	}
+	return nil
+}
+
+// withoutPrograms is the error of a path in which agents could change what the service runs outside of the jail.
+func withoutPrograms(path string) error {
+	self, _ := os.Executable() // else there is none to change
+	for _, name := range append(filepath.SplitList(os.Getenv("PATH")), self) {
+		if at, err := resolved(name); err == nil { // else an agent could make it
+			name = at
+		}
+		if filepath.IsAbs(name) && inside(name, path) {
+			return fmt.Errorf("%s would open %s: agents could put programs there that the service runs; "+
+				"name the directories beside it", path, name)
+		}
 	}
 	return nil
 }

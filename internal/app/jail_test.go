@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -51,11 +52,14 @@ func TestJailIsProvenOrRefused(t *testing.T) {
 	projects := filepath.Join(dir, "projects.yaml")
 	put(t, projects, "projects:\n  - {tracker_project: p, repo: acme/app, clone_url: \"https://github.com/acme/app.git\", prefix: APP}\n")
 	data := filepath.Join(dir, "data")
-	require.NoError(t, os.Mkdir(data, 0o700))
+	tools := filepath.Join(dir, "go")
+	t.Setenv("PATH", os.Getenv("PATH")+":"+filepath.Join(tools, "bin"))
+	require.NoError(t, errors.Join(os.Mkdir(data, 0o700), os.Mkdir(tools, 0o700)))
 	for want, settings := range map[string][]string{
 		"the jail's self-test":            nil,
 		"would open the data directory":   {"ORCH_JAIL_READ=" + dir},
 		"ORCH_JAIL_WRITE":                 {"ORCH_JAIL_WRITE=" + filepath.Join(data, ".")},
+		"put programs there":              {"ORCH_JAIL_WRITE=" + tools},
 		"would open the service's HOME":   {"ORCH_JAIL_READ=" + home},
 		"no such file":                    {"ORCH_JAIL_WRITE=" + filepath.Join(dir, "caches")},
 		"which agents must be able to":    {"ORCH_DATA_DIR=/usr"},
