@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/gates"
@@ -209,7 +210,7 @@ func (g *Git) supervise(ctx context.Context, e errand) (int, string, error) {
 		return -1, "", err
 	}
 	cmd := exec.CommandContext(ctx, g.opt.Shim[0], g.opt.Shim[1:]...)
-	cmd.Dir = e.dir
+	cmd.Dir, cmd.SysProcAttr = e.dir, &syscall.SysProcAttr{Setsid: true}
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(e.temp, "home"), "TMPDIR=" + filepath.Join(e.temp, "tmp"), "LC_ALL=C.UTF-8",
 	}, e.env...)

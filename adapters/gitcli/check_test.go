@@ -7,7 +7,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,13 +53,18 @@ func TestRunCheck(t *testing.T) {
 	k, s := checking(t, map[string]string{
 		"bin/ok":  "#!/bin/sh\ntest -f README.md && test -f judged.txt && test -w . && test -z \"$(ls -A $HOME)\" && test \"$SIGNALBOX_BRANCH\" = feature/APP-1-cache\n",
 		"bin/bad": "#!/bin/sh\necho 'licence missing' >&2\nexit 2\n", "bin/odd": "#!/bin/sh\nexit 9\n", "bin/killed": "#!/bin/sh\nkill -9 $$\n",
+		"bin/groups": "#!/bin/sh\ncut -d' ' -f5 /proc/$$/stat /proc/$PPID/stat\n",
 	}, nil)
 	for program, want := range map[string]int{"./bin/ok": 0, "./bin/bad": 2, "./bin/odd": 9, "./bin/killed": 137, "bin/odd": 9} {
 		exit, stderr, err := k.g.RunCheck(t.Context(), []string{program}, s)
 		require.NoError(t, err, program)
 		require.Equal(t, want, exit, "%s: %s", program, stderr)
 	}
-	_, stderr, err := k.g.RunCheck(t.Context(), []string{"./bin/bad"}, s)
+	_, stderr, err := k.g.RunCheck(t.Context(), []string{"./bin/groups"}, s)
+	require.NoError(t, err)
+	groups := append(strings.Fields(stderr), strconv.Itoa(syscall.Getpgrp()))
+	require.Len(t, slices.Compact(slices.Sorted(slices.Values(groups))), 3, "kill 0 in a check ends neither the shim nor us, and an interrupt of ours not the shim")
+	_, stderr, err = k.g.RunCheck(t.Context(), []string{"./bin/bad"}, s)
 	require.NoError(t, err)
 	require.Equal(t, "licence missing\n", stderr)
 	for _, program := range []string{"./none", "no-such-program", "../x", "./bin"} {
