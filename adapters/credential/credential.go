@@ -67,8 +67,7 @@ type Link struct {
 	Note  func(ctx context.Context, taskID int64, text string) // writes into a task's story
 	Log   *slog.Logger
 
-	mu   sync.Mutex
-	live map[string]bool // ids of credentials of executions that live
+	live sync.Map // ids of credentials of executions that live
 }
 
 // Bounds of a secret, in bytes. A shorter one cannot be hidden.
@@ -92,9 +91,9 @@ func (l *Link) Open(ctx context.Context, x agentcli.LinkedRun) (none agentcli.Op
 		TaskID: x.TaskID, WorkItem: x.WorkItem, Repo: x.Repo,
 		Role: x.Role, Stage: x.Stage, Run: x.Run, Attempt: x.Attempt,
 	}
-	l.lives(f.ID, true)
+	l.live.Store(f.ID, true)
 	if err := l.record(f); err != nil {
-		l.lives(f.ID, false)
+		l.live.Delete(f.ID)
 		return none, fmt.Errorf("credential: %w", err)
 	}
 	minted, err := l.mint(ctx, g, f)
@@ -135,7 +134,7 @@ func (l *Link) mint(ctx context.Context, g *Grant, f For) (minted, error) {
 
 // revoke ends a credential. Where that fails its record stays for the next sweep.
 func (l *Link) revoke(ctx context.Context, g *Grant, f For, secret string) {
-	defer l.lives(f.ID, false)
+	defer l.live.Delete(f.ID)
 	ctx, cancel := context.WithTimeout(ctx, callMax)
 	defer cancel()
 	err := g.By.Revoke(ctx, f, secret)
@@ -152,23 +151,6 @@ func (l *Link) revoke(ctx context.Context, g *Grant, f For, secret string) {
 	if err := os.Remove(l.file(f.ID)); err != nil {
 		l.Log.Warn("the record of a credential cannot be removed", "task", f.TaskID, "repo", f.Repo, "credential", f.ID, "err", err)
 	}
-}
-
-func (l *Link) lives(id string, does bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.live == nil {
-		l.live = map[string]bool{}
-	}
-	if l.live[id] = does; !does {
-		delete(l.live, id)
-	}
-}
-
-func (l *Link) alive(id string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.live[id]
 }
 
 func (l *Link) file(id string) string { return filepath.Join(l.Dir, id+".json") }
@@ -205,7 +187,7 @@ func (l *Link) Sweep(ctx context.Context) {
 			l.Log.Error("the record of a credential cannot be read", "file", name, "err", err)
 			continue
 		}
-		if l.alive(f.ID) {
+		if _, lives := l.live.Load(f.ID); lives {
 			continue
 		}
 		if g := l.Grant(f.Repo, f.Role); g != nil {
