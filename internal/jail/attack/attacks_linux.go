@@ -225,12 +225,6 @@ func onPriorities() []Attack {
 		{"schedule a process when the machine is idle", Seccomp, true, func(s Scene) error {
 			return call(unix.SYS_SCHED_SETSCHEDULER, uintptr(s.Victim), unix.SCHED_IDLE, uintptr(unsafe.Pointer(new(int32))))
 		}},
-		{"set a parameter of a process's scheduling", Seccomp, true, func(s Scene) error {
-			return call(unix.SYS_SCHED_SETPARAM, uintptr(s.Victim), uintptr(unsafe.Pointer(new(int32))), 0)
-		}},
-		{"set the attributes of a process's scheduling", Seccomp, true, func(s Scene) error {
-			return unix.SchedSetAttr(s.Victim, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
-		}},
 		{"keep a process on some processors", Seccomp, true, func(s Scene) error {
 			var set unix.CPUSet
 			return errors.Join(unix.SchedGetaffinity(0, &set), unix.SchedSetaffinity(s.Victim, &set))
@@ -306,9 +300,6 @@ func onKernel() []Attack {
 			_, err := unix.AddKey("user", "signalbox", []byte("x"), unix.KEY_SPEC_PROCESS_KEYRING)
 			return err
 		}},
-		{"find another run's shared memory", Seccomp, true, func(s Scene) error { return call(unix.SYS_SHMGET, uintptr(s.Victim), 0, 0) }},
-		{"find another run's semaphores", Seccomp, true, func(s Scene) error { return call(unix.SYS_SEMGET, uintptr(s.Victim), 0, 0) }},
-		{"find another run's queue", Seccomp, true, func(s Scene) error { return call(unix.SYS_MSGGET, uintptr(s.Victim), 0, 0) }},
 		{"use system calls of another kind", Seccomp, false, func(Scene) error {
 			_, _, errno := unix.RawSyscall(unix.SYS_GETPID|0x40000000, 0, 0, 0)
 			return must(errno == 0, errno.Error())

@@ -130,23 +130,5 @@ func (s *Scene) sacrifice() (end func(), err error) {
 		return nil, err
 	}
 	s.Victim = victim.Process.Pid
-	ends := []func(){func() { _, _, _ = unix.Close(s.Open), victim.Process.Kill(), victim.Wait() }} // it may have been killed
-	end = func() {
-		for _, end := range ends {
-			end()
-		}
-	}
-	// What it shares has its number.
-	for _, kind := range [][4]uintptr{
-		{unix.SYS_SHMGET, unix.SYS_SHMCTL, 1, unix.IPC_CREAT | 0o600}, {unix.SYS_SEMGET, unix.SYS_SEMCTL, 1, unix.IPC_CREAT | 0o600},
-		{unix.SYS_MSGGET, unix.SYS_MSGCTL, unix.IPC_CREAT | 0o600, 0},
-	} {
-		id, _, errno := unix.Syscall(kind[0], uintptr(s.Victim), kind[2], kind[3])
-		if errno != 0 {
-			end()
-			return nil, errno
-		}
-		ends = append(ends, func() { _, _, _ = unix.Syscall(kind[1], id, unix.IPC_RMID, unix.IPC_RMID) }) // it may have been removed
-	}
-	return end, nil
+	return func() { _, _, _ = unix.Close(s.Open), victim.Process.Kill(), victim.Wait() }, nil // it may have been killed
 }
