@@ -70,18 +70,11 @@ func (d disk) Remove(ctx context.Context, r work.Remains) error {
 
 // usedAt is when a file, or a file in a directory, was written last; zero when there is none.
 func usedAt(name string) (last time.Time) {
-	entries, _ := os.ReadDir(name) // of a file there are none
-	for _, at := range append([]string{""}, namesOf(entries)...) {
-		if info, err := os.Lstat(filepath.Join(name, at)); err == nil && info.ModTime().After(last) {
+	names, _ := filepath.Glob(filepath.Join(escape(name), "*")) // of a file there are none
+	for _, at := range append(names, name) {
+		if info, err := os.Lstat(at); err == nil && info.ModTime().After(last) {
 			last = info.ModTime()
 		}
 	}
 	return last
-}
-
-func namesOf(entries []os.DirEntry) (out []string) {
-	for _, e := range entries {
-		out = append(out, e.Name())
-	}
-	return out
 }

@@ -42,8 +42,8 @@ func (r *Runner) sessionsOf(task int64) string {
 func (r *Runner) giveSession(e *execution) {
 	all := r.sessionsOf(e.TaskID)
 	entries, _ := os.ReadDir(all) // none is the usual case
-	for _, other := range namesOf(entries) {
-		if name := filepath.Join(all, other); name != e.session {
+	for _, other := range entries {
+		if name := filepath.Join(all, other.Name()); name != e.session {
 			r.dropSession(name)
 		}
 	}
