@@ -314,26 +314,6 @@ func TestQuiesceStopsWaiting(t *testing.T) {
 	require.FileExists(t, file, "there is still something to end")
 }
 
-// The kernel may choose the shim when memory is short.
-func TestKilledShim(t *testing.T) {
-	t.Parallel()
-	mark := aDay(t)
-	dir := t.TempDir()
-	r := newly(t, options(dir))
-	c := command(t, `(setsid sh -c 'trap "" TERM; exec sleep `+mark+`' &)
-trap '' TERM
-kill -9 $PPID
-sleep `+mark)
-	res := r.Run(t.Context(), c)
-	require.Equal(t, work.ResultFailed, res.Kind)
-	require.Equal(t, -1, res.ExitCode)
-	require.Contains(t, res.Reason, "supervisor was killed")
-	require.Empty(t, alive(t, "sleep\x00"+mark))
-	left, err := filepath.Glob(filepath.Join(dir, "state", "*"))
-	require.NoError(t, err)
-	require.Empty(t, left)
-}
-
 func TestCancelledBeforeItBegan(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -2,6 +2,7 @@ package agentcli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,10 +20,7 @@ func outbox(c work.Command) string { return fmt.Sprintf("outbox-%d", c.Run) }
 // written there.
 func (e *execution) giveOutbox(taskDir string) error {
 	e.outbox = filepath.Join(taskDir, outbox(e.Command))
-	if err := removeTree(e.outbox); err != nil { // an agent may have closed it
-		return err
-	}
-	if err := os.Mkdir(e.outbox, 0o700); err != nil {
+	if err := errors.Join(removeTree(e.outbox), os.Mkdir(e.outbox, 0o700)); err != nil { // an agent may have closed it
 		return err
 	}
 	if e.Report != "" {

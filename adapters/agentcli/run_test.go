@@ -290,21 +290,6 @@ func TestPrices(t *testing.T) {
 	require.EqualValues(t, 2_000_000+5_000_000+100_000, res.Usage.MicroUSD)
 }
 
-func TestATermIsHeard(t *testing.T) {
-	t.Parallel()
-	c := command(t, `trap 'echo bye >bye; exit 143' TERM; echo started >started; while :; do sleep 0.02; done`)
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		waitFor(t, "the agent starts", func() bool { return exists(filepath.Join(c.Dir, "started")) })
-		cancel()
-	}()
-	r := newRunner(t, func(o *agentcli.Options) { o.TermGrace = 10 * time.Second })
-	res := r.Run(ctx, c)
-	require.Equal(t, work.ResultCancelled, res.Kind)
-	require.Equal(t, 143, res.ExitCode)
-	require.FileExists(t, filepath.Join(c.Dir, "bye"))
-}
-
 func TestLogIsBounded(t *testing.T) {
 	t.Parallel()
 	c := command(t, `stat -L -c %F /proc/self/fd/1 >kind

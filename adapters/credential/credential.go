@@ -157,10 +157,7 @@ func (l *Link) file(id string) string { return filepath.Join(l.Dir, id+".json") 
 
 func (l *Link) record(f For) error {
 	body, _ := json.Marshal(f) // texts and numbers always encode
-	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
-		return err
-	}
-	if err := os.WriteFile(l.file(f.ID)+".new", body, 0o600); err != nil {
+	if err := errors.Join(os.MkdirAll(l.Dir, 0o700), os.WriteFile(l.file(f.ID)+".new", body, 0o600)); err != nil {
 		return err
 	}
 	return os.Rename(l.file(f.ID)+".new", l.file(f.ID))

@@ -248,7 +248,4 @@ func TestHookInTheJail(t *testing.T) {
 	require.FileExists(t, filepath.Join(at.Dir, "new"))
 	_, err := os.Stat(filepath.Join(k.mirror(), "new"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	j.Write = append(j.Write, "/no/such/directory")
-	k.shimmed(&j)
-	require.Contains(t, k.hook(jail.ExitRefused, "true"), "/no/such/directory", "it is not run without one")
 }

@@ -39,8 +39,7 @@ func supervise(in io.Reader, order jail.Order) (int, error) {
 		return exitNoStart, err
 	}
 	defer null.Close()
-	// A script that signals its group means itself.
-	own := &syscall.SysProcAttr{Setpgid: true}
+	own := &syscall.SysProcAttr{Setpgid: true} // a script that signals its group means itself
 	attr := &os.ProcAttr{Env: os.Environ(), Files: []*os.File{null, os.Stderr, os.Stderr}, Sys: own}
 	p, err := order.Start(order.Argv[0], os.DevNull, attr)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,8 +21,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// agent calls a model once by what it finds in its environment, prints the answer's status, and
-// then waits for a while, as one that does not end by itself.
+// agent calls a model once by what it finds in its environment, and prints the answer's status.
 func agent() int {
 	q, err := http.NewRequest(http.MethodPost, os.Getenv("ANTHROPIC_BASE_URL")+"/v1/messages", strings.NewReader(`{"model":"m-1","stream":true,"tools":[{"name":"x"}]}`))
 	if err != nil {
@@ -36,11 +34,8 @@ func agent() int {
 		return 1
 	}
 	defer a.Body.Close()
-	text, err := io.ReadAll(a.Body)
+	_, err = io.Copy(io.Discard, a.Body)
 	fmt.Println(a.Status, err)
-	if strings.Contains(string(text), "stopped: it has cost") {
-		time.Sleep(time.Minute)
-	}
 	return 0
 }
 
@@ -63,13 +58,13 @@ func runner(t *testing.T, g *modelgateway.Gateway) *agentcli.Runner {
 	return r
 }
 
-func execute(t *testing.T, r *agentcli.Runner, limit int64) work.Result {
+func execute(t *testing.T, r *agentcli.Runner) work.Result {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	return r.Run(t.Context(), work.Command{
 		TaskID: 7, Role: "developer", Run: 1, Attempt: 1, Dir: t.TempDir(),
-		Agent: work.Agent{Use: self + " agent", Timeout: time.Minute, MicroUSD: limit, Env: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"}},
+		Agent: work.Agent{Use: self + " agent", Timeout: time.Minute, Env: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"}},
 	})
 }
 
@@ -81,7 +76,7 @@ func TestAgentBehindTheGateway(t *testing.T) {
 	r := newRig(t, model.URL)
 	t.Setenv("ANTHROPIC_API_KEY", key)
 	t.Setenv("ANTHROPIC_BASE_URL", model.URL)
-	res := execute(t, runner(t, r.Gateway), 0)
+	res := execute(t, runner(t, r.Gateway))
 	require.Equal(t, work.ResultOK, res.Kind, res.Reason)
 	require.Equal(t, "200 OK <nil>", res.Summary)
 	require.Equal(t, work.Usage{Model: "m-1", Input: 100, Output: 20, MicroUSD: 300}, res.Usage)
@@ -89,22 +84,9 @@ func TestAgentBehindTheGateway(t *testing.T) {
 	require.Contains(t, fmt.Sprint(r.seen[0].Header), key, "the gateway's")
 	require.NotContains(t, fmt.Sprint(r.seen[0].URL), r.Address())
 
-	direct := execute(t, runner(t, nil), 0)
+	direct := execute(t, runner(t, nil))
 	require.Equal(t, work.ResultFailed, direct.Kind)
 	require.Contains(t, direct.Reason, "permission denied", "its port is closed")
-}
-
-// A run is ended at its limit in the middle of an answer.
-func TestAgentReachesItsLimit(t *testing.T) {
-	t.Parallel()
-	var ended atomic.Int32
-	r := newRig(t, endless(t, &ended))
-	res := execute(t, runner(t, r.Gateway), 20_000)
-	require.Equal(t, work.ResultBudget, res.Kind, res.Reason)
-	require.Contains(t, res.Reason, "its limit is 0.02 USD")
-	require.GreaterOrEqual(t, res.Usage.MicroUSD, int64(20_000))
-	require.True(t, res.Measured.Estimated)
-	require.Less(t, res.FinishedAt.Sub(res.StartedAt), 30*time.Second, "it did not end by itself")
 }
 
 // Each tool gets the gateway in its own way, and nothing of the vendor's that it would sign in

@@ -40,7 +40,8 @@ func Delegated(ctx context.Context, dir string) (Group, error) {
 			return Group{}, err
 		}
 	}
-	if is, err := isGroup(dir); err != nil || !is {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil || fs.Type != unix.CGROUP2_SUPER_MAGIC {
 		return Group{}, errors.Join(fmt.Errorf("%s is no directory of a cgroup2 file system", dir), err)
 	}
 	if filepath.Base(dir) == groupOfService { // an earlier service of this process has moved it
@@ -104,12 +105,6 @@ func (g Group) prove(ctx context.Context) error {
 	}
 	_ = cmd.Wait() // it was killed
 	return errors.Join(errEnd, endGroup(ctx, dir.Name()))
-}
-
-func isGroup(dir string) (bool, error) {
-	var fs unix.Statfs_t
-	err := unix.Statfs(dir, &fs)
-	return fs.Type == unix.CGROUP2_SUPER_MAGIC, err
 }
 
 // ownGroup is the directory of this process's cgroup.

@@ -199,10 +199,7 @@ func (s Stage) box() error {
 	if _, err := in.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	if err := unix.Dup3(fd, 0, 0); err != nil {
-		return err
-	}
-	if err := in.Close(); err != nil {
+	if err := errors.Join(unix.Dup3(fd, 0, 0), in.Close()); err != nil {
 		return err
 	}
 	if s.Jail.Box.Kind == work.BoxBubblewrap {
