@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,10 +88,7 @@ func (l *Link) Check(ctx context.Context, repo string, j *work.Jail) (Way, error
 }
 
 func (l *Link) log() *slog.Logger {
-	if l.Options.Log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return l.Options.Log
+	return cmp.Or(l.Options.Log, slog.New(slog.DiscardHandler))
 }
 
 // open opens a proxy; pass are ports of this machine's loopback that are to be reached too.

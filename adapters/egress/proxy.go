@@ -78,12 +78,9 @@ func listen(rules Rules, o Options) (*proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("egress: %w", err)
 	}
-	at, err := netip.ParseAddrPort(l.Addr().String())
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("egress: %w", err), l.Close())
-	}
 	p := &proxy{
-		rules: rules, opt: o, token: rand.Text(), port: at.Port(),
+		rules: rules, opt: o, token: rand.Text(),
+		port:  uint16(l.Addr().(*net.TCPAddr).Port), //nolint:forcetypeassert,gosec // of a listener of TCP
 		busy:  make(chan struct{}, o.Tunnels),
 		group: run.New(context.Background(), o.Log),
 	}
