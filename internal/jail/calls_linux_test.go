@@ -89,6 +89,8 @@ func TestEverySystemCallIsNamed(t *testing.T) {
 			}[c.Name]
 			require.Equal(t, c.Verdict == checked, out.verdict(t, a.audit, c.Number, honest) == unix.SECCOMP_RET_ALLOW, c.Name)
 		}
+		sctp := out.verdict(t, a.audit, have["socket"], [6]uintptr{unix.AF_INET, unix.SOCK_SEQPACKET}) // by the type's usual protocol
+		require.NotEqualValues(t, unix.SECCOMP_RET_ALLOW, sctp)
 		require.EqualValues(t, unix.SECCOMP_RET_ERRNO|unix.ENOSYS, out.verdict(t, a.audit, 4000, [6]uintptr{}), "newer than the table")
 		require.EqualValues(t, unix.SECCOMP_RET_KILL_PROCESS, out.verdict(t, a.audit+1, 0, [6]uintptr{}), "of another architecture")
 	}

@@ -177,6 +177,10 @@ func socket(unixSockets, tcpAlone bool) rule {
 		f.equal(unix.AF_UNIX)
 		f.allow()
 	}
+	f.arg(1)
+	f.anyOf(unix.SOCK_RDM) // and SOCK_SEQPACKET, which is SCTP where no protocol is named
+	f.refuse(unix.EPROTONOSUPPORT)
+	f.arg(0)
 	if tcpAlone {
 		var body filter
 		body.arg(1)
