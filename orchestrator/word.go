@@ -269,7 +269,7 @@ func setAgain(ctx context.Context, e *Engine, b board) (again time.Time, logged 
 	t := newest(b.task, b.past)
 	acted := t.State.Acted
 	stands := b.item.Status == acted && b.seen().After(t.State.ActedAt)
-	untold := b.told == stage.StatusUnknown || b.told == b.item.Status && !b.hook.At.After(t.State.ActedAt)
+	untold := b.told == stage.StatusUnknown || !b.hook.At.After(t.State.ActedAt)
 	if _, trigger := stage.BoardTrigger(b.item.Status); trigger && b.item.Status != acted && untold {
 		old, err := lastWord(ctx, e.Records, t, b.item.Status)
 		if err != nil {
