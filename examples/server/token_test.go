@@ -1,27 +1,30 @@
 package main
 
 import (
-	"bytes"
 	"database/sql"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/signalbox-dev/signalbox/examples/server/command"
 )
+
+// typist types commands, each of which has to end with a code, and reads what is printed.
+func typist(t *testing.T) func(want int, args ...string) string {
+	t.Helper()
+	return func(want int, args ...string) string {
+		t.Helper()
+		code, out := server(args...)
+		require.Equal(t, want, code, out)
+		return out
+	}
+}
 
 // The commands of docs/operations.md: a token is printed once, listed without its secret, and revoked;
 // the journal has who did it.
 func TestTokens(t *testing.T) {
 	t.Setenv("ORCH_DATA_DIR", t.TempDir())
-	typed := func(want int, args ...string) string {
-		t.Helper()
-		var out, errs bytes.Buffer
-		require.Equal(t, want, command.Run(args, &out, &errs), errs.String())
-		return out.String() + errs.String()
-	}
+	typed := typist(t)
 	secret := strings.TrimSpace(typed(0, "token", "add", "ann", "--role", "operator", "--repos", "acme/app,acme/web", "--days", "90"))
 	require.Regexp(t, `^sbx_[a-z2-7]{26}$`, secret)
 	list := typed(0, "token", "list")
@@ -32,8 +35,7 @@ func TestTokens(t *testing.T) {
 	require.NotContains(t, programs, "hash")
 	require.Contains(t, typed(1, "token", "add", "ann", "--role", "viewer"), "there is a token ann already")
 	require.Contains(t, typed(1, "token", "add", "admin", "--role", "viewer"), "not admin")
-	code, _ := server("token", "add", "bea", "--role", "king")
-	require.NotZero(t, code)
+	typed(2, "token", "add", "bea", "--role", "king")
 	require.Contains(t, typed(1, "token", "add", "bea", "--role", "viewer", "--repos", "app"), "want owner/name")
 	typed(0, "token", "revoke", "ann")
 	require.Contains(t, typed(3, "token", "revoke", "ann"), "there is no token")
@@ -46,12 +48,7 @@ func TestTokens(t *testing.T) {
 func TestAudit(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("ORCH_DATA_DIR", dir)
-	typed := func(want int, args ...string) string {
-		t.Helper()
-		var out, errs bytes.Buffer
-		require.Equal(t, want, command.Run(args, &out, &errs), errs.String())
-		return out.String() + errs.String()
-	}
+	typed := typist(t)
 	for _, name := range []string{"ann", "bea", "kim"} {
 		typed(0, "token", "add", name, "--role", "viewer")
 	}

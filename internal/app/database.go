@@ -116,8 +116,8 @@ func (s Settings) Occupy() (io.Closer, error) {
 	host, _ := os.Hostname() // only told
 	err = f.Truncate(0)
 	if err == nil {
-		since := time.Now().UTC().Format(time.RFC3339)
-		_, err = fmt.Fprintf(f, "process %d on %s, since %s, at http://%s\n", os.Getpid(), host, since, s.Listen)
+		_, err = fmt.Fprintf(f, "process %d on %s, since %s, at http://%s\n",
+			os.Getpid(), host, time.Now().UTC().Format(time.RFC3339), s.Listen)
 	}
 	return held{f}, err
 }
@@ -196,8 +196,8 @@ func (s Settings) CopyTo(ctx context.Context, address string) (counts map[string
 	if s.Shared() {
 		return nil, fmt.Errorf("%sDATABASE_URL is set: unset it, so that the SQLite file is what is copied", Prefix)
 	}
-	if _, err := os.Stat(s.file()); err != nil {
-		return nil, fmt.Errorf("%sDATA_DIR: %w", Prefix, err)
+	if err := s.NeedsDatabase(); err != nil {
+		return nil, err
 	}
 	held, err := s.Occupy()
 	if err == nil {

@@ -165,11 +165,8 @@ func (v *values) take(pair *ast.MappingValueNode, mode fs.FileMode) error {
 
 // scalar is a value as a variable would have it: a list with commas.
 func scalar(n ast.Node, f *reflect.StructField) (string, error) {
-	if f.Type.Kind() != reflect.Slice && f.Type.Kind() != reflect.Map {
-		return word(n)
-	}
 	list, ok := n.(*ast.SequenceNode)
-	if !ok {
+	if !ok || f.Type.Kind() != reflect.Slice && f.Type.Kind() != reflect.Map {
 		return word(n)
 	}
 	var out []string
