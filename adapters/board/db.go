@@ -6,6 +6,7 @@ import (
 	_ "embed" // for schema.sql
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"strconv"
@@ -41,15 +42,14 @@ type database struct {
 	lock     string // the first statement of a transaction that writes; empty: its begin locks
 }
 
-// openSQLite opens a file, which the rest of the service has open as well.
+// openSQLite opens a file, which the rest of the service has open as well: a descriptor of our own of such a file takes
+// SQLite's locks from this whole process when it is closed, and others then take the file for one that nobody uses.
 func openSQLite(path string) (database, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return database{}, err
 	}
-	if err := f.Close(); err != nil {
-		return database{}, err
-	}
+	_ = f.Close() // of a new one: nothing was written
 	q := url.Values{
 		"_txlock": {"immediate"},
 		"_pragma": {"busy_timeout(10000)", "foreign_keys(1)", "journal_mode(WAL)", "synchronous(FULL)"},

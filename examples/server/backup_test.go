@@ -28,6 +28,7 @@ func TestBackupDrill(t *testing.T) {
 			data := t.TempDir()
 			t.Setenv("ORCH_DATA_DIR", data)
 			t.Setenv("ORCH_JAIL", "none")
+			t.Setenv("ORCH_TRACKER", "board") // whose cards are in the same file
 			if store == "postgres" {
 				bin, err := exec.Command("sh", "-c", "command -v pg_restore || ls -d /usr/lib/postgresql/*/bin/pg_restore").Output()
 				if err != nil {
@@ -64,8 +65,12 @@ func TestBackupDrill(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "backup")
 			typed(0, "backup", dir)
 			require.Contains(t, typed(1, "backup", dir), "exists already")
-			add(v, "APP-2")
-			require.Contains(t, typed(1, "restore", dir), "stop every server first")
+			refused, err := exec.CommandContext(t.Context(), os.Args[0], "restore", dir).CombinedOutput() // by a process of its own
+			require.Error(t, err)
+			require.Contains(t, string(refused), "stop every server first")
+			add(v, "APP-2") // which has to be in the file still: others see it
+			kept, err := exec.CommandContext(t.Context(), os.Args[0], "backup", filepath.Join(t.TempDir(), "kept")).CombinedOutput()
+			require.NoError(t, err, "%s", kept)
 			require.Equal(t, []string{"APP-1", "APP-2"}, work(v))
 			require.NoError(t, v.Close())
 
