@@ -97,7 +97,7 @@ func TestReplay(t *testing.T) {
 	require.Empty(t, against.Unknown)
 	out, errs, code = w.command("backtest")
 	require.Zero(t, code, errs)
-	require.Regexp(t, `^1 cards since [-0-9]+: 1 the same; together later\n`, out)
+	require.Regexp(t, `^1 cards since [-0-9]+: 1 the same; together no later\n`, out)
 	out, errs, code = w.command("backtest", "--registry", strict)
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "APP-1 (task 1, acme/app): would have waited, ")

@@ -82,7 +82,10 @@ func (b Backtest) Page(w io.Writer) error {
 
 // together words what is otherwise over all.
 func (b Backtest) together() string {
-	what := "together later"
+	what := "together no later"
+	if b.By > 0 {
+		what = "together later"
+	}
 	if b.By < 0 {
 		what = "together sooner"
 	}
