@@ -135,7 +135,7 @@ func (p *protected) UnmarshalYAML(raw []byte) error {
 func Load(name string, further ...Kind) (Registry, error) {
 	body, err := os.ReadFile(name)
 	if err != nil {
-		return Registry{}, fmt.Errorf("the project registry cannot be read: %w", err)
+		return Registry{}, fmt.Errorf("the project registry cannot be read; signalbox init writes one, ORCH_PROJECTS says where: %w", err)
 	}
 	return Parse(name, body, further...)
 }

@@ -24,7 +24,9 @@ func typist(t *testing.T) func(want int, args ...string) string {
 // the journal has who did it.
 func TestTokens(t *testing.T) {
 	t.Setenv("ORCH_DATA_DIR", t.TempDir())
+	t.Setenv("ORCH_TRACKER", "board")
 	typed := typist(t)
+	require.Contains(t, typed(1, "validate"), "signalbox init writes one")
 	secret := strings.TrimSpace(typed(0, "token", "add", "ann", "--role", "operator", "--repos", "acme/app,acme/web", "--days", "90"))
 	require.Regexp(t, `^sbx_[a-z2-7]{26}$`, secret)
 	list := typed(0, "token", "list")
