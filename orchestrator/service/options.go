@@ -61,7 +61,7 @@ type Options struct {
 	Reread func(context.Context) (*task.Projects, error)
 
 	// Listen is the address of Serve, such as 127.0.0.1:8080. Without Web.Access this machine may
-	// do everything where it is a loopback address, and elsewhere those who have a token of Store.
+	// read where it is a loopback address; all else needs a token of Store.
 	Listen string
 	// Web has what the handler gets beside the parts of the service, which are filled in.
 	Web web.Options
