@@ -89,6 +89,7 @@ func added() []column {
 		{"journal", "link", "blob not null default x''"}, // of the chain
 		{"agent_runs", "measured", "text not null default 'null'"},
 		{"agent_runs", "refused", "text not null default 'null'"},
+		{"agent_runs", "text_hash", "text not null default ''"},
 	}
 }
 

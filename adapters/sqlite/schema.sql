@@ -156,6 +156,7 @@ create table if not exists agent_runs (
   prompt_hash                 text    not null default '',
   measured                    text    not null default 'null', -- JSON: what the tool has said, where the usage was measured
   refused                     text    not null default 'null', -- JSON: hosts that it was not let to
+  text_hash                   text    not null default '',
   unique (job_id, attempt)
 );
 create index if not exists agent_runs_task on agent_runs (task_id, id);

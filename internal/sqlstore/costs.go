@@ -15,13 +15,14 @@ const (
 	insertRun = `insert into ~agent_runs (task_id, job_id, attempt, run, stage, role, model,
 		input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens, cost_micro_usd,
 		status, exit_code, started_at, finished_at, log_path, result_summary,
-		agent, vendor, session_id, trouble, prompt_hash, measured, refused)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)`
+		agent, vendor, session_id, trouble, prompt_hash, text_hash, measured, refused)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,
+			$25, $26)`
 
 	runColumns = `select r.id, r.task_id, r.job_id, r.attempt, r.run, r.stage, r.role, r.model,
 		r.input_tokens, r.output_tokens, r.cache_read_input_tokens, r.cache_creation_input_tokens, r.cost_micro_usd,
 		r.status, r.exit_code, r.started_at, r.finished_at, r.log_path, r.result_summary,
-		r.agent, r.vendor, r.session_id, r.trouble, r.prompt_hash, r.measured, r.refused`
+		r.agent, r.vendor, r.session_id, r.trouble, r.prompt_hash, r.text_hash, r.measured, r.refused`
 	allRuns     = runColumns + " from ~agent_runs r order by r.id"
 	runsOfTasks = runColumns + " from ~agent_runs r where r.task_id = any($1) order by r.id"
 	runsOfRepo  = runColumns + ` from ~agent_runs r join ~tasks t on t.id = r.task_id
@@ -47,7 +48,7 @@ func (t *Tx) saveRun(r *task.AgentRun) {
 	t.Queue(nil, deleteRun, job, attempt)
 	t.Queue(nil, insertRun, r.TaskID, job, attempt, r.Run, string(r.Stage), string(r.Role), u.Model, u.Input, u.Output, u.CacheRead,
 		u.CacheCreate, u.MicroUSD, r.Status, int64(r.ExitCode), r.Started, r.Finished, r.LogPath, r.Summary,
-		r.Agent, r.Vendor, r.Session, string(r.Trouble), r.Prompt, encode(r.Measured), encode(r.Refused))
+		r.Agent, r.Vendor, r.Session, string(r.Trouble), r.Prompt, r.Text, encode(r.Measured), encode(r.Refused))
 }
 
 func scanRun(rows Rows) (a task.AgentRun, err error) {
@@ -56,7 +57,7 @@ func scanRun(rows Rows) (a task.AgentRun, err error) {
 	err = rows.Scan(&a.ID, &a.TaskID, &a.JobID, &a.Attempt, &a.Run, (*string)(&a.Stage), (*string)(&a.Role), &u.Model,
 		&u.Input, &u.Output, &u.CacheRead, &u.CacheCreate, &u.MicroUSD,
 		&a.Status, &a.ExitCode, &a.Started, &a.Finished, &a.LogPath, &a.Summary,
-		&a.Agent, &a.Vendor, &a.Session, (*string)(&a.Trouble), &a.Prompt, &measured, &refused)
+		&a.Agent, &a.Vendor, &a.Session, (*string)(&a.Trouble), &a.Prompt, &a.Text, &measured, &refused)
 	if err != nil {
 		return a, err
 	}

@@ -15,7 +15,7 @@ func runs(k *kit) {
 		TaskID: 1, JobID: 5, Attempt: 1, Run: 2, Stage: stage.Review, Role: stage.Reviewer,
 		Usage:  work.Usage{Model: "m", Input: 1, Output: 2, CacheRead: 3, CacheCreate: 4, MicroUSD: 5},
 		Status: work.ResultOK, Started: k.clock.Now(), Finished: k.clock.Now().Add(time.Second), LogPath: "/l", Summary: "s",
-		Agent: "claude", Vendor: "anthropic", Session: "s-1", Trouble: work.TroubleLimit, Prompt: "0123456789ab",
+		Agent: "claude", Vendor: "anthropic", Session: "s-1", Trouble: work.TroubleLimit, Prompt: "0123456789ab", Text: "ba9876543210",
 		Measured: &work.Measured{Told: work.Usage{Model: "m", Output: 1, MicroUSD: 4}, Estimated: true},
 		Refused:  []work.Refusal{{Host: "example.org:443", Times: 2, Why: "w"}},
 	}
