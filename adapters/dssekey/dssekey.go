@@ -12,7 +12,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -158,8 +157,8 @@ func Verify(ctx context.Context, public string, bundle []byte) (s receipt.Statem
 	if len(lines) != 2 {
 		return s, fmt.Errorf("the receipt: %d lines, want an envelope of the statement and one of its fields", len(lines))
 	}
-	body, _ := base64.StdEncoding.DecodeString(lines[0].Payload) // no base64: touched
-	_ = json.Unmarshal(body, &s)                                 // as above
+	body, _ := lines[0].DecodeB64Payload() // no base64: touched
+	_ = json.Unmarshal(body, &s)           // as above
 	verifier, err := dsse.NewEnvelopeVerifier(key)
 	if err != nil {
 		return s, err
@@ -167,7 +166,7 @@ func Verify(ctx context.Context, public string, bundle []byte) (s receipt.Statem
 	_, wrong := verifier.Verify(ctx, &lines[0])
 	_, unlisted := verifier.Verify(ctx, &lines[1])
 	var list receipt.Statement[map[string]string]
-	raw, err := base64.StdEncoding.DecodeString(lines[1].Payload)
+	raw, err := lines[1].DecodeB64Payload()
 	switch {
 	case unlisted != nil, err != nil, json.Unmarshal(raw, &list) != nil, list.PredicateType != receipt.FieldsType:
 		return s, &TouchedError{}
@@ -177,14 +176,12 @@ func Verify(ctx context.Context, public string, bundle []byte) (s receipt.Statem
 		return s, &TouchedError{}
 	}
 	var touched []string
-	for at := range fields {
+	every := maps.Clone(fields)
+	maps.Copy(every, list.Predicate)
+	for at := range every {
 		if fields[at] != list.Predicate[at] {
-			touched = append(touched, at)
-		}
-	}
-	for at := range list.Predicate {
-		if _, there := fields[at]; !there {
-			touched = append(touched, at)
+			name := strconv.Quote(at) // who has touched it may have named it, for a terminal
+			touched = append(touched, name[1:len(name)-1])
 		}
 	}
 	if slices.Sort(touched); wrong != nil || len(touched) > 0 {
@@ -206,8 +203,8 @@ func digests(text []byte) (map[string]string, error) {
 	walk = func(at string, v any) {
 		switch v := v.(type) {
 		case map[string]any:
-			for _, name := range slices.Sorted(maps.Keys(v)) {
-				walk(at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), v[name])
+			for name, one := range v {
+				walk(at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(name), one)
 			}
 		case []any:
 			for i, one := range v {
