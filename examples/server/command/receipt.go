@@ -13,7 +13,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/adapters/dssekey"
 	"github.com/signalbox-dev/signalbox/orchestrator/receipt"
-	"github.com/signalbox-dev/signalbox/orchestrator/stage"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 // notesRef is where receipts stand in a repository: refs/notes/signalbox.
@@ -104,11 +104,11 @@ func (c verifyCmd) Run(s *streams) error {
 			return nil
 		}), err)
 	}
-	if err == nil && !slices.Contains(got.Commits(), sha) {
-		err = fmt.Errorf("the receipt is as it was signed, and about %s: not about %s", strings.Join(got.Commits(), ", "), sha)
-	}
 	if err != nil {
 		return err
+	}
+	if about := got.Commits(); !slices.Contains(about, sha) {
+		return fmt.Errorf("the receipt is as it was signed, and about %s: not about %s", strings.Join(about, ", "), sha)
 	}
 	return c.print(s.out, got, func(w io.Writer) error {
 		d := got.Predicate.Definition
@@ -117,13 +117,13 @@ func (c verifyCmd) Run(s *streams) error {
 			fmt.Fprintf(w, "  %s\n", oneLine(said.String(), 200))
 		}
 		for _, g := range d.Internal.Gates {
-			fmt.Fprintf(w, "  %s: %s\n", strings.TrimPrefix(string(g.Stage)+" "+g.Verdict.Check, " "), oneLine(g.Verdict.Reason, 200))
+			fmt.Fprintf(w, "  %s: %s\n", strings.TrimSpace(string(g.Stage)+" "+g.Verdict.Check), oneLine(g.Verdict.Reason, 200))
 		}
-		cost, runs := int64(0), got.Predicate.Details.Runs
-		for _, r := range runs {
-			cost += r.Annotations.Usage.MicroUSD
+		var cost task.Cost
+		for _, r := range got.Predicate.Details.Runs {
+			cost.Add(task.CostOf(task.AgentRun{Usage: r.Annotations.Usage}))
 		}
-		_, err := fmt.Fprintf(w, "  %d runs of agents, %s; by %s\n", len(runs), stage.Price(cost, 0), got.Predicate.Details.Builder.ID)
+		_, err := fmt.Fprintf(w, "  %d runs of agents, %s; by %s\n", cost.Runs, cost.Price(), got.Predicate.Details.Builder.ID)
 		return err
 	})
 }
