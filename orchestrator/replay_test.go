@@ -155,20 +155,6 @@ func TestReplayOfDamagedEntries(t *testing.T) {
 	})
 }
 
-// A decision that is in the wrong order in the journal does not replay.
-func TestReplayFindsAWrongOrder(t *testing.T) {
-	finish(t, func(r *Rig, row task.Task, journal []task.JournalEntry) {
-		require.Equal(r, journal[2].Seq+1, journal[3].Seq)
-		r.Engine.Records = forger{r.Store, func(entries []task.JournalEntry) []task.JournalEntry {
-			entries[2], entries[3] = entries[3], entries[2]
-			return entries
-		}}
-		again, err := admin.Replay(context.Background(), r.Engine, row.ID)
-		require.NoError(r, err)
-		require.Contains(r, again.First(), "state.seq: ")
-	})
-}
-
 // An event that changes nothing is in the journal, and leaves the task's row as it is.
 func TestNothingLeavesTheRow(t *testing.T) {
 	Run(t, nil, func(r *Rig) {

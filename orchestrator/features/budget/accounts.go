@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
@@ -38,7 +39,7 @@ func (b *Budget) booksOf(ctx context.Context, t task.Task, run *task.AgentRun, o
 			return x, err
 		}
 		of := slices.DeleteFunc(slices.Clone(reserved), func(r task.Reservation) bool { return r.TaskID != t.ID })
-		x.task = b.sum(with(runs, run), of)
+		x.task = b.sum(t.Repo, with(runs, run), of)
 	}
 	if b.opt.Caps.RepoDay > 0 {
 		x.repoDay, err = b.dayAccount(ctx, t.Repo, x.at, reserved, run)
@@ -80,7 +81,7 @@ func (b *Budget) dayAccount(
 			of = append(of, r)
 		}
 	}
-	return b.sum(with(runs, run), of), nil
+	return b.sum(repo, with(runs, run), of), nil
 }
 
 // atWork reports whether the attempt of a reservation has not ended yet.
@@ -102,24 +103,23 @@ func with(runs []task.AgentRun, run *task.AgentRun) []task.AgentRun {
 
 // sum sums up. The agent is its own meter: one that was started and says nothing of
 // what it used has cost what was reserved for it.
-func (b *Budget) sum(runs []task.AgentRun, reserved []task.Reservation) (a account) {
+func (b *Budget) sum(repo string, runs []task.AgentRun, reserved []task.Reservation) (a account) {
 	for _, r := range runs {
 		cost, u := r.Usage.MicroUSD, r.Usage
-		used := u.Input > 0 || u.Output > 0 || u.CacheRead > 0 || u.CacheCreate > 0
+		used := u.Tokens() > 0
+		price, known := b.opt.Price(r)
 		switch {
 		case cost != 0:
-		case !used && r.Trouble != "" && r.Trouble != work.TroubleRoom: // its agent could not work
-		case !used && !r.Started.IsZero():
-			cost = b.opt.Caps.Run
-			a.silent = add(a.silent, cost)
-		case used:
-			price, known := b.opt.Price(r)
-			if cost = price; !known && u.Model == "" { // nobody could give its price
-				cost = b.opt.Caps.Run
-				a.silent = add(a.silent, cost)
-			} else if !known && !slices.Contains(a.unpriced, u.Model) {
+		case used && known:
+			cost = price
+		case used && u.Model != "":
+			if !slices.Contains(a.unpriced, u.Model) {
 				a.unpriced = append(a.unpriced, u.Model)
 			}
+		case !used && (r.Started.IsZero() || r.Trouble != "" && r.Trouble != work.TroubleRoom): // its agent could not work
+		default: // it says nothing, or nobody could give its price
+			cost = b.estimate(task.Task{Repo: repo, State: stage.State{Active: r.Role}})
+			a.silent = add(a.silent, cost)
 		}
 		a.spent = add(a.spent, cost)
 	}

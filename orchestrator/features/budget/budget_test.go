@@ -68,15 +68,18 @@ func waitsForBudget(r *Rig, t task.Task) (job queue.Job, why string) {
 	return waits[0].Job, waits[0].Reasons[0].Text
 }
 
+// silent is an agent that says nothing of what it used.
+func silent(ctx context.Context, c work.Command, files map[string]string) work.Result {
+	result := GoodAgent(ctx, c, files)
+	result.Usage = work.Usage{}
+	return result
+}
+
 // An agent is its own meter: one that says nothing of what it used has cost what was
 // reserved for it, and reaches the cap like any other.
 func TestBudgetOfAgentsThatSayNothing(t *testing.T) {
 	thrifty(t, budget.Caps{Task: 4500}, func(r *Rig, _ *budget.Options, _ *books) {
-		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			result := GoodAgent(ctx, c, files)
-			result.Usage = work.Usage{}
-			return result
-		})
+		r.Place.SetScript(silent)
 		item := r.Finish("x")
 		require.Equal(r, []stage.Role{stage.Analyst, stage.Architect, stage.Developer}, r.Roles())
 		_, why := waitsForBudget(r, r.Task(item))
@@ -157,55 +160,6 @@ func TestBudgetOfADay(t *testing.T) {
 	})
 }
 
-// Tasks that begin at the same moment do not all take the last dollar.
-func TestBudgetIsNotReservedTwice(t *testing.T) {
-	thrifty(t, budget.Caps{RepoDay: 3000}, func(r *Rig, _ *budget.Options, _ *books) {
-		var now, most atomic.Int32
-		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			most.Store(max(most.Load(), now.Add(1)))
-			defer now.Add(-1)
-			time.Sleep(time.Minute)
-			return GoodAgent(ctx, c, files)
-		})
-		for range 6 {
-			r.Begin("x")
-		}
-		r.Settle(30 * time.Second)
-		require.EqualValues(r, 2, now.Load())
-		held, err := r.Store.Holds(context.Background())
-		require.NoError(r, err)
-		require.Len(r, held, 4, "the others wait")
-		told, err := r.Store.Facts(context.Background(), task.Fact{Kind: "budget_told"}, 0)
-		require.NoError(r, err)
-		require.Len(r, told, 1, "one notice was sent")
-		r.Settle(20 * time.Hour)
-		require.EqualValues(r, 2, most.Load())
-		require.Len(r, r.Roles(), 2)
-		r.Settle(48 * time.Hour)
-		require.Len(r, r.Roles(), 6)
-		require.EqualValues(r, 2, most.Load())
-	})
-}
-
-// A run that costs less than was reserved makes room at once.
-func TestBudgetIsSettled(t *testing.T) {
-	thrifty(t, budget.Caps{RepoDay: 3000}, func(r *Rig, _ *budget.Options, _ *books) {
-		r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
-			res := GoodAgent(ctx, c, files)
-			res.Usage.MicroUSD = 100
-			return res
-		})
-		for range 6 {
-			r.Begin("x")
-		}
-		r.Settle(30 * time.Second)
-		require.Len(r, r.Roles(), 6)
-		left, err := r.Store.Reservations(context.Background(), "")
-		require.NoError(r, err)
-		require.Empty(r, left)
-	})
-}
-
 // A run that costs more than was reserved is known to the decision that it leads to.
 func TestBudgetOfACostlyRun(t *testing.T) {
 	thrifty(t, budget.Caps{Task: 4500}, func(r *Rig, _ *budget.Options, _ *books) {
@@ -283,6 +237,17 @@ func TestBudgetOfAnAgentWithALimit(t *testing.T) {
 		r.Start()
 		r.Finish("x")
 		require.Equal(r, []stage.Role{stage.Analyst, stage.Architect, stage.Developer}, r.Roles())
+	})
+	// One that says nothing of what it used has cost what was reserved, and not what another agent might.
+	thrifty(t, budget.Caps{Task: 4000}, func(r *Rig, _ *budget.Options, _ *books) {
+		r.Shutdown()
+		r.Projects[0].Agents = map[stage.Role]work.Agent{}
+		for _, role := range stage.Roles() {
+			r.Projects[0].Agents[role] = work.Agent{MicroUSD: 500}
+		}
+		r.Start()
+		r.Place.SetScript(silent)
+		r.Stands(r.Finish("x"), stage.Done)
 	})
 }
 
