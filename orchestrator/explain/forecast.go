@@ -143,7 +143,7 @@ func forecast(now life, at time.Time, others []life) (f Forecast) {
 	}
 	mid, within := interval(times)
 	f.Done, f.Within = at.Add(time.Duration(mid)).UTC(), (within+int64(time.Second)-1)/int64(time.Second)
-	if f.MicroUSD = -1; len(costs) > 0 {
+	if f.MicroUSD = -1; len(costs) > 0 && now.cost >= 0 {
 		mid, f.WithinUSD = interval(costs)
 		f.MicroUSD = s.spent + mid
 	}

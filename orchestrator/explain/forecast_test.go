@@ -42,6 +42,8 @@ func TestForecastOfALine(t *testing.T) {
 		require.Less(t, f.Within, int64(60))
 		require.Equal(t, 10, f.Cards)
 	}
+	live[1].cost = -1
+	require.EqualValues(t, -1, forecast(live[1], now, all).MicroUSD, "what it has cost until now is not known")
 	live[0].steps = append(live[0].steps, step{standing: standing{stage: stage.Analysis, hold: stage.HoldApproval}, at: now.Add(time.Minute)})
 	all[len(past)] = live[0]
 	require.Equal(t, 2, forecast(live[3], now.Add(time.Hour), all).Ahead, "who waits for a person is before nobody")
