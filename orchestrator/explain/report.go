@@ -212,13 +212,6 @@ func pastOf(t task.Task, story []task.JournalEntry, gates []task.GateResult, run
 		Began: t.CreatedAt.UTC(), Ended: t.StageEnteredAt.UTC(), MergeSHA: t.State.MergeSHA, Pull: t.State.PRURL,
 		Approved: []string{}, Stages: []spending{}, Backs: []Back{}, Degraded: Degraded(story),
 	}
-	p.End = cmp.Or(map[stage.Stage]End{stage.Cancelled: endStopped}[p.Stage], endUnmerged)
-	switch {
-	case p.Degraded != "":
-		p.End = endDegraded
-	case p.MergeSHA != "":
-		p.End = endMerged
-	}
 	p.Lead = int64(p.Ended.Sub(p.Began) / time.Second)
 	cost := task.CostOf(runs...)
 	p.CostUSD, p.Unpriced = float64(cost.Usage.MicroUSD)/1e6, cost.Unpriced
@@ -264,10 +257,21 @@ func pastOf(t task.Task, story []task.JournalEntry, gates []task.GateResult, run
 		if r.Event.On == stage.OnToAnalyse && p.BegunBy == "" {
 			p.BegunBy = who
 		}
+		if r.Event.On == stage.OnPRMerged { // by a person, whose commit on main the host may not tell
+			p.MergeSHA = cmp.Or(p.MergeSHA, r.Event.SHA)
+		}
 		at, state = j.At, next
 	}
 	if !state.Stage.Terminal() {
 		p.life.stand(state, at, p.Ended, runs)
+	}
+	switch p.End = endUnmerged; {
+	case p.Degraded != "":
+		p.End = endDegraded
+	case p.MergeSHA != "":
+		p.End = endMerged
+	case p.Stage == stage.Cancelled:
+		p.End = endStopped
 	}
 	p.life.steps = slices.Clip(p.life.steps)
 	p.SentBack = len(p.Backs)

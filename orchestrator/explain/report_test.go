@@ -161,6 +161,15 @@ func TestReportOfAJournal(t *testing.T) {
 	})
 }
 
+// What a person has merged at the host is merged, by the head that was.
+func TestReportOfAMergeByHand(t *testing.T) {
+	inPast(t, func(p *past, now time.Time) {
+		p.live("acme/app", "by hand", now.AddDate(0, 0, -3), 1, move{0, stage.Event{On: stage.OnToAnalyse}, stage.State{Stage: stage.Analysis}},
+			move{time.Hour, stage.Event{On: stage.OnPRMerged, SHA: "fed"}, stage.State{Stage: stage.Done}})
+		require.Contains(t, p.report(explain.Remember(p.Store), "end=merged").Text(), " by hand (fed, 1 h)")
+	})
+}
+
 // A forecast is taken from the last cards of its repository, or of all where these are too few, says so where it is of few, and is
 // none of what nobody has stood in. Journals are read once, and that of a card that has moved once more.
 func TestForecasts(t *testing.T) {
