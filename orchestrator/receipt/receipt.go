@@ -114,16 +114,10 @@ func Of(ctx context.Context, from task.Records, t task.Task, builder, version st
 	if !t.State.Stage.Terminal() {
 		return s, ErrLive
 	}
-	story, err := from.Journal(ctx, t.ID)
-	if err != nil {
-		return s, err
-	}
-	judged, err := from.GateResults(ctx, t.ID)
-	if err != nil {
-		return s, err
-	}
-	runs, err := from.AgentRuns(ctx, t.ID)
-	if err != nil {
+	story, err1 := from.Journal(ctx, t.ID)
+	judged, err2 := from.GateResults(ctx, t.ID)
+	runs, err3 := from.AgentRuns(ctx, t.ID)
+	if err = errors.Join(err1, err2, err3); err != nil {
 		return s, err
 	}
 	s = Statement[Provenance]{Type: StatementType, PredicateType: provenanceType, Predicate: Provenance{
@@ -136,16 +130,16 @@ func Of(ctx context.Context, from task.Records, t task.Task, builder, version st
 			Metadata: Metadata{Invocation: task.Identity(t), Began: t.CreatedAt.UTC(), Ended: t.StageEnteredAt.UTC()},
 		},
 	}}
-	p := &s.Predicate
+	d := &s.Predicate.Definition
 	for _, e := range story {
 		switch e.Kind {
 		case task.KindWord:
 			if w, ok := e.Word(); ok && w.Fate == task.FateActed {
-				p.Definition.External.Words = append(p.Definition.External.Words, w)
+				d.External.Words = append(d.External.Words, w)
 			}
 		case task.KindOperator:
 			if a, err := e.Acted(); err == nil {
-				p.Definition.External.Acts = append(p.Definition.External.Acts, a)
+				d.External.Acts = append(d.External.Acts, a)
 			}
 		case task.KindDecision:
 			r, err := e.Recorded()
@@ -153,16 +147,16 @@ func Of(ctx context.Context, from task.Records, t task.Task, builder, version st
 				return s, err
 			}
 			if r.Event.CI != nil {
-				p.Definition.Internal.CI = r.Event.CI
+				d.Internal.CI = r.Event.CI
 			}
 			if r.Event.On == stage.OnMergeDone && r.Event.SHA != "" {
 				s.Subject = append(s.Subject, Resource{Name: t.Repo, Digest: commit(r.Event.SHA)})
-				p.Definition.Resolved = append(p.Definition.Resolved, Resource{Name: t.Branch, Digest: commit(r.Decision.State.Head)})
+				d.Resolved = append(d.Resolved, Resource{Name: t.Branch, Digest: commit(r.Decision.State.Head)})
 			}
 		}
 	}
 	for _, r := range runs {
-		p.Details.Runs = append(p.Details.Runs, Resource{Name: "run/" + strconv.FormatInt(r.Run, 10), Annotations: &Run{
+		s.Predicate.Details.Runs = append(s.Predicate.Details.Runs, Resource{Name: "run/" + strconv.FormatInt(r.Run, 10), Annotations: &Run{
 			r.Stage, r.Role, r.Agent, r.Usage, r.Status, r.Text, r.Prompt, r.Finished.UTC(),
 		}})
 	}
