@@ -215,6 +215,13 @@ func (a *attempt) work(ctx context.Context) *queue.Outcome {
 	if caveat != "" {
 		a.log.Warn("an agent is not independent", "run", a.launch.Run, "why", caveat)
 	}
+	if a.launch.Phase == stage.PhaseRelease { // a STOP of meanwhile waits for what has begun
+		if now, err := a.Store.Task(ctx, a.task.ID); err != nil {
+			return retryOutcome(err)
+		} else if now.State.Stopping {
+			return stopUnbegun(a.Engine, now)
+		}
+	}
 	a.ran = true
 	result := a.Agents.Run(ctx, cmd)
 	name, vendor := work.Identify(a.Agents, cmd.Agent)

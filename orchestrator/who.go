@@ -238,7 +238,7 @@ func StatusName(on stage.Trigger) string {
 // onBoard is a moment by the tracker's clock, zero where it is not known: as long after the last word as by our own.
 func onBoard(s stage.State, at time.Time) (seen time.Time) {
 	if !s.HeardAt.IsZero() {
-		seen = s.ActedAt.Add(max(0, at.Sub(s.HeardAt))) // clocks of replicas may differ
+		seen = s.ActedAt.Add(max(saving, at.Sub(s.HeardAt))) // clocks of replicas may differ, and that was heard late
 	}
 	return seen
 }
