@@ -18,6 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
+	"github.com/signalbox-dev/signalbox/queue"
 	"github.com/signalbox-dev/signalbox/tracker"
 )
 
@@ -85,7 +86,8 @@ func TestLateNotice(t *testing.T) {
 	})
 }
 
-// A rejection of what was decided meanwhile rejects nothing that comes after it. Two of one moment are both heard, with their reasons.
+// A rejection of what was decided meanwhile rejects nothing that comes after it. Two of one moment are both heard, with their reasons; the
+// second is told so where the first was acted on before.
 func TestWordsAtOneMoment(t *testing.T) {
 	withChat(t, nil, func(k talk) {
 		k.Place.SetScript(Instead(stage.Architect, Hang))
@@ -102,9 +104,16 @@ func TestWordsAtOneMoment(t *testing.T) {
 		item := k.Begin("x")
 		k.Settle(10 * time.Second)
 		reject := k.choice("Reject")
+		hold := queue.Hold{Subject: "repo/acme/app", Name: "test"} // no run begins between them
+		require.NoError(k, k.Rig.Store.Hold(context.Background(), hold))
 		k.hears(messenger.Act{By: annInChat, Choice: reject, Text: "no limits are named"}, messenger.Act{By: leeInChat, Choice: reject, Text: "never store positions"})
+		require.NoError(k, k.Rig.Store.Free(context.Background(), hold))
+		k.Settle(time.Minute)
 		for _, why := range []string{"no limits are named", "never store positions"} {
-			require.True(k, k.Rig.Commented(App, item, why))
+			if !k.Rig.Commented(App, item, why) {
+				require.Contains(k, k.told(), "is decided")
+				break
+			}
 			require.Contains(k, k.Place.Runs()[1].Prompt, why)
 		}
 	})
