@@ -126,7 +126,7 @@ func TestOverwrittenWordsCount(t *testing.T) {
 		for nth := 4; !over; nth++ { // three are made before there is a task
 			over = approvedAt(t, late, nth, &acted)
 		}
-		require.GreaterOrEqual(t, acted, 2)
+		require.Positive(t, acted)
 	}
 }
 
