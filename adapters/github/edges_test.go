@@ -73,10 +73,7 @@ func TestProtectedBranch(t *testing.T) {
 // A repository that cannot be seen does not count as one without reviews.
 func TestReviewsOfAMissingRepository(t *testing.T) {
 	t.Parallel()
-	c := answering(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprint(w, `{"message":"Not Found"}`)
-	})
+	c := answeringTo(t, http.MethodGet, http.StatusNotFound, `{"message":"Not Found"}`, "")
 	_, err := c.Reviews(t.Context(), repo, "feature/a", "main")
 	require.ErrorIs(t, err, githost.ErrNotFound)
 }

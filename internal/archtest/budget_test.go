@@ -23,7 +23,7 @@ func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        130_001,
 		"tokens outside tests":       892_819,
-		"tokens of tests":            780_930,
+		"tokens of tests":            780_923,
 		"exported names":             2_614,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
