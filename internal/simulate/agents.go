@@ -15,8 +15,7 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work/memwork"
 )
 
-// cost estimates a run before it has ended, in millionths of a dollar; what it does
-// cost is a hundredth of that.
+// cost estimates a run before it has ended, in millionths of a dollar; what it does cost is a hundredth of that.
 const cost = 1_000_000
 
 // agents are the processes of agents on all machines.
@@ -151,8 +150,7 @@ func (a *agents) leave(at place, self *process) bool {
 	return true
 }
 
-// orphan makes orphans of the agents of a dead replica. They live on for a while,
-// and may commit something at their end.
+// orphan makes orphans of the agents of a dead replica. They live on for a while, and may commit something at their end.
 func (a *agents) orphan(n *node) {
 	s := a.s
 	for _, at := range byTask(a.alive) {

@@ -187,12 +187,10 @@ func (c *checker) committed(n *node, x task.Commit, said []decision, b snapshot,
 	}
 }
 
-// cancels looks at the jobs of a task whose jobs a commit has cancelled. What a STOP
-// itself owes is all that may still run.
+// cancels looks at the jobs of a task whose jobs a commit has cancelled. What a STOP itself owes is all that may still run.
 func (c *checker) cancels(x task.Commit, b snapshot) {
-	jobs, _ := c.s.store.Jobs(c.s.ctx, queue.Filter{TaskID: x.Task.ID, Limit: 1 << 20})
 	stopped := x.Task.State.Stage == stage.Cancelled && b.task.State.Stage != stage.Cancelled
-	for _, j := range jobs {
+	for _, j := range c.jobs(queue.Filter{TaskID: x.Task.ID}) {
 		owed := slices.ContainsFunc(x.Jobs, func(o queue.Job) bool { return o.DedupeKey == j.DedupeKey })
 		if j.Status == queue.Queued && stopped && !owed {
 			c.fail(Absorbing, "task %d is cancelled, and its job %d (%s) is not", x.Task.ID, j.ID, j.Kind)
@@ -273,8 +271,7 @@ func (c *checker) word(t task.Task, was stage.State) {
 	}
 }
 
-// lastEnd is when the task before a card's newest began: nothing earlier can be what
-// began the newest.
+// lastEnd is when the task before a card's newest began: nothing earlier can be what began the newest.
 func (c *checker) lastEnd(card string) (at time.Time) {
 	for _, t := range c.tasks() {
 		if was, dead := task.ParseTombstone(t.TrackerIssueID); was == card && dead {

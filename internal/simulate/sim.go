@@ -35,8 +35,7 @@ func (w World) stepsMax() int64 {
 	return stepsMax + int64(stepsPerHour*max(0, w.Length-time.Hour).Hours())
 }
 
-// sim is a world under way. The doubles keep the truth of the outside; the replicas
-// work over them through ports that have fates.
+// sim is a world under way. The doubles keep the truth of the outside; the replicas work over them through ports that have fates.
 type sim struct {
 	world World
 	v     *virtual.Scheduler
