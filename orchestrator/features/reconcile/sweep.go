@@ -16,7 +16,8 @@ import (
 )
 
 // A look at a board lists what has changed since the one before, and a little more: a change may
-// become visible after one with a later time. Once an hour all of it is listed.
+// become visible after one with a later time. Once an hour all of it is listed, and when its columns have changed: cards are kept as they
+// were read, by the names of then.
 const (
 	margin     = 5 * time.Minute
 	sweepEvery = time.Hour
@@ -40,6 +41,7 @@ type view struct {
 	sequence int64                   // of the newest item
 	total    int                     // items; 0: the tracker does not count them
 	swept    time.Time               // when all of it was listed
+	columns  map[stage.Status]string // by their names of then
 }
 
 // standing is how an item was listed: a tracker's clock may tick slowly.
@@ -94,9 +96,11 @@ func (r *Reconciler) turn(all []task.Project) (out []task.Project) {
 
 // look lists a board, as far as it may have changed, and returns the items that stand where a person
 // requests something. Of a board that was listed as a whole all is the set of its items.
-func (r *Reconciler) look(ctx context.Context, p task.Project) (standing []tracker.Item, all map[string]bool, err error) {
+func (r *Reconciler) look(
+	ctx context.Context, p task.Project, columns map[stage.Status]string,
+) (standing []tracker.Item, all map[string]bool, err error) {
 	v := r.view(p.TrackerProject)
-	if v.swept.IsZero() || r.opt.Now().Sub(v.swept) >= sweepEvery {
+	if r.opt.Now().Sub(v.swept) >= sweepEvery || !maps.Equal(v.columns, columns) {
 		v, all, err = r.sweep(ctx, p)
 	} else if v, err = r.follow(ctx, p, v); err == nil && v.total < 0 {
 		v, all, err = r.sweep(ctx, p)
@@ -104,6 +108,7 @@ func (r *Reconciler) look(ctx context.Context, p task.Project) (standing []track
 	if err != nil {
 		return nil, nil, err
 	}
+	v.columns = columns
 	r.setView(p.TrackerProject, v)
 	for _, id := range slices.Sorted(maps.Keys(v.standing)) {
 		standing = append(standing, v.standing[id])
@@ -218,7 +223,7 @@ func (r *Reconciler) lost(
 	if err != nil {
 		return nil, 0, err
 	}
-	standing, all, err := r.look(ctx, p)
+	standing, all, err := r.look(ctx, p, columns)
 	if err != nil {
 		return nil, 0, err
 	}
