@@ -94,7 +94,7 @@ func (e *Engine) handleAgent(ctx context.Context, c queue.Claim) *queue.Outcome 
 	if ctx.Err() != nil && o.Kind != queue.OutcomeDone { // what it failed at says nothing of the agent
 		o = released(a.Now(), "interrupted")
 	}
-	if !a.ran && o.Kind == queue.OutcomeRelease {
+	if !a.ran && (o.Kind == queue.OutcomeRelease || o.Kind == queue.OutcomeRetry && len(o.Then) == 0) { // else a record counts it
 		unused(ctx)
 	}
 	if errors.Is(context.Cause(ctx), queue.ErrLost) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -84,11 +85,12 @@ func (b *Budget) dayAccount(
 	return b.sum(repo, with(runs, run), of), nil
 }
 
-// atWork reports whether the attempt of a reservation has not ended yet.
+// atWork reports whether the attempt of a reservation has not ended yet, or its record is to be taken in.
 func (b *Budget) atWork(ctx context.Context, r task.Reservation) (bool, error) {
-	jobs, err := b.opt.Store.Jobs(ctx, queue.Filter{Pool: queue.PoolAgents, TaskID: r.TaskID, Open: true})
+	jobs, err := b.opt.Store.Jobs(ctx, queue.Filter{TaskID: r.TaskID, Open: true})
 	return slices.ContainsFunc(jobs, func(j queue.Job) bool {
-		return j.ID == r.JobID && j.Attempt == r.Attempt && j.Status == queue.Running
+		return j.ID == r.JobID && j.Attempt == r.Attempt && j.Status == queue.Running ||
+			strings.HasPrefix(j.DedupeKey, fmt.Sprintf("run/%d/", r.TaskID))
 	}), err
 }
 

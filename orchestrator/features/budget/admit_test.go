@@ -111,6 +111,24 @@ func TestAdmitIsRaceFree(t *testing.T) {
 	require.Len(t, held(), 43)
 }
 
+// A run that was reserved before midnight counts on the new day for as long as it is at work, or its result waits.
+func TestDayOfAResultThatWaits(t *testing.T) {
+	s, now := memstore.New(nil), time.Date(2026, 12, 2, 0, 10, 0, 0, time.UTC)
+	o := options(t, s, budget.Caps{RepoDay: 7 * dollar})
+	o.Now = func() time.Time { return now }
+	b, err := budget.New(o)
+	require.NoError(t, err)
+	run := task.Reservation{TaskID: 1, JobID: 1, Attempt: 1, Repo: "acme/app", MicroUSD: dollar, At: now.Add(-time.Hour)}
+	require.NoError(t, s.Reserve(t.Context(), run))
+	for _, want := range []int64{0, dollar} { // of a run that was interrupted, and of one that has ended
+		spent, err := b.Spent(t.Context(), "acme/app")
+		require.NoError(t, err)
+		require.Equal(t, want, spent)
+		_, err = s.Put(t.Context(), queue.Job{Pool: queue.PoolEvents, TaskID: 1, DedupeKey: "run/1/1/1"})
+		require.NoError(t, err)
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	s := memstore.New(nil)
 	for want, caps := range map[string]budget.Caps{

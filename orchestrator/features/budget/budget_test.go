@@ -278,6 +278,39 @@ func TestBudgetCountsInterruptedRuns(t *testing.T) {
 	})
 }
 
+// sullen is a store that does not take a card's new text for a while, and says that it never will.
+type sullen struct {
+	*memstore.Store
+	refuses int
+}
+
+func (s *sullen) Commit(ctx context.Context, c task.Commit) error {
+	if len(c.Journal) > 0 && c.Journal[0].Kind == task.KindText && s.refuses > 0 {
+		s.refuses--
+		return errors.New("the disk is full")
+	}
+	return s.Store.Commit(ctx, c)
+}
+
+// An agent that was not started has cost nothing, whatever kept it from that.
+func TestBudgetOfAgentsThatWereNotStarted(t *testing.T) {
+	thrifty(t, budget.Caps{Task: 4500}, func(r *Rig, _ *budget.Options, _ *books) {
+		r.Shutdown()
+		r.Deps = func(d *orchestrator.Deps) { d.Store = &sullen{r.Store, 2} }
+		r.Start()
+		item := r.Begin("x")
+		r.Settle(time.Minute)
+		card, err := r.Board.Item(context.Background(), App, item)
+		require.NoError(r, err)
+		card.Title = "y"
+		r.Board.Put(card)
+		r.Set(item, stage.StatusApproved)
+		r.Settle(time.Hour)
+		require.Equal(r, "y", r.Task(item).Title)
+		require.Len(r, r.Roles(), 3)
+	})
+}
+
 // Attempts that fail cost money too.
 func TestBudgetOfFailedAttempts(t *testing.T) {
 	thrifty(t, budget.Caps{Task: 3000}, func(r *Rig, _ *budget.Options, _ *books) {
