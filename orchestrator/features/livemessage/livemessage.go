@@ -55,29 +55,22 @@ type said struct {
 	mu    sync.Mutex
 	waits map[int64]string
 	work  map[int64]string // how far agents are, as shown or owed
+
+	recalled bool // what a former process may have shown; only the loop of refreshes uses it
 }
 
-// noteWork reports whether a message shows something else of an agent at work than is so now.
-func (s *said) noteWork(task int64, work string) (changed bool) {
+// note keeps what the message of a task shows, of waiting or of work, and reports whether it has shown something else.
+func (s *said) note(shown map[int64]string, task int64, text string) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	changed = s.work[task] != work
-	if delete(s.work, task); work != "" {
-		s.work[task] = work
+	changed = shown[task] != text
+	if delete(shown, task); text != "" {
+		shown[task] = text
 	}
 	return changed
 }
 
-func (s *said) note(task int64, waits string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if delete(s.waits, task); waits != "" {
-		s.waits[task] = waits
-	}
-}
-
 // stale lists the tasks that wait for something else now than their messages say, or for nothing any more.
-// What messages of a former process say may be outdated: after a start, each of a task that waits is shown once.
 func (s *said) stale(now map[int64]string) (tasks []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +140,7 @@ func (o Options) update(ctx context.Context, e orchestrator.Effect) queue.Outcom
 			err = o.show(ctx, v.Task, m, e.Attempt)
 		}
 		if err == nil {
-			o.said.note(e.TaskID, strings.Join(v.Waits, "\n"))
+			o.said.note(o.said.waits, e.TaskID, strings.Join(v.Waits, "\n"))
 		}
 	}
 	switch {
@@ -189,7 +182,7 @@ func (o Options) workLoop(ctx context.Context, e *orchestrator.Engine) {
 
 func (o Options) refreshWork(ctx context.Context, e *orchestrator.Engine, id int64) error {
 	text, err := o.Work(ctx, id)
-	if err != nil || text == "" || !o.said.noteWork(id, text) {
+	if err != nil || text == "" || !o.said.note(o.said.work, id, text) {
 		return err
 	}
 	t, err := o.Store.Task(ctx, id)
@@ -213,6 +206,9 @@ func (o Options) owe(ctx context.Context, e *orchestrator.Engine, t task.Task) e
 // refresh owes an update to each task that waits for something else than its message
 // shows, or for nothing any more.
 func (o Options) refresh(ctx context.Context, e *orchestrator.Engine) error {
+	if err := o.recall(ctx); err != nil {
+		return err
+	}
 	waits, err := orchestrator.Waits(ctx, e)
 	if err != nil {
 		return err
@@ -231,8 +227,25 @@ func (o Options) refresh(ctx context.Context, e *orchestrator.Engine) error {
 		if err := o.owe(ctx, e, t); err != nil {
 			return err
 		}
-		o.said.note(id, now[id])
+		o.said.note(o.said.waits, id, now[id])
 	}
+	return nil
+}
+
+// recall has each message shown once after a start that may say of a wait what is so no more.
+func (o Options) recall(ctx context.Context) error {
+	if o.said.recalled {
+		return nil
+	}
+	for t, err := range task.Each(ctx, o.Store, task.Filter{Live: true}) {
+		if err != nil {
+			return err
+		}
+		if t.TrackerMessageID != "" && t.State.Hold == stage.HoldNone {
+			o.said.note(o.said.waits, t.ID, "what a former process has shown")
+		}
+	}
+	o.said.recalled = true
 	return nil
 }
 
@@ -266,7 +279,7 @@ func (o Options) view(ctx context.Context, e orchestrator.Effect) (v view, late 
 			return v, false, err
 		}
 	}
-	o.said.noteWork(e.TaskID, v.Work)
+	o.said.note(o.said.work, e.TaskID, v.Work)
 	if o.Cards != nil {
 		v.Card = o.Cards.ItemURL(e.ProjectID, e.ItemID)
 	}

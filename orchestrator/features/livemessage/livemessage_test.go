@@ -206,6 +206,26 @@ func TestLiveMessageOfAMergeThatIsHeld(t *testing.T) {
 	})
 }
 
+// What a former process has shown of a wait that is over by now is not shown until the agent has ended.
+func TestLiveMessageOfAWaitThatEndsBetweenProcesses(t *testing.T) {
+	live(t, func(r *Rig) {
+		r.Place.SetScript(Hang)
+		held := queue.Hold{Subject: "card/1", Name: "test", Reason: "the card is being looked for"}
+		require.NoError(r, r.Store.Hold(context.Background(), held))
+		item := r.Begin("x")
+		r.Settle(10 * time.Minute)
+		require.True(r, containsText(r, item, "waits: the card is being looked for"), r.Silent())
+		r.Shutdown()
+		require.NoError(r, r.Store.Free(context.Background(), held))
+		r.Start()
+		r.Settle(2 * time.Minute)
+		require.True(r, containsText(r, item, "analysis: the analyst is at work"), r.Silent())
+		edits := r.Silent()[0].Edits
+		r.Settle(10 * time.Minute)
+		require.Equal(r, edits, r.Silent()[0].Edits, "nothing has changed")
+	})
+}
+
 // flaky is the error of a chat that may answer the next time.
 type flaky struct{}
 
