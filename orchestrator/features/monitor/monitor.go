@@ -103,7 +103,10 @@ func (o Options) observe(ctx context.Context, e orchestrator.Effect) queue.Outco
 		return orchestrator.Retry(&orchestrator.UnregisteredError{Repo: e.Repo})
 	}
 	if len(p.Monitor) == 0 {
-		return queue.Outcome{Kind: queue.OutcomeDone, Error: "there is nothing to look at"}
+		shown := stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusDone}
+		return queue.Outcome{Kind: queue.OutcomeDone, Error: "there is nothing to look at", Then: []queue.Job{
+			orchestrator.FollowUpJob(e, shown, fmt.Sprintf("monitor/%d/%s/%s", e.TaskID, e.SHA, shown.Kind)),
+		}}
 	}
 	s := seen{Until: o.Now().Add(o.Window)}
 	if e.Text != "" {
@@ -115,7 +118,9 @@ func (o Options) observe(ctx context.Context, e orchestrator.Effect) queue.Outco
 	if err != nil {
 		return orchestrator.Retry(err)
 	}
-	if slices.ContainsFunc(all, func(w watching) bool { return w.Repo == e.Repo && w.Until.After(s.Until) }) {
+	others := slices.DeleteFunc(all, func(w watching) bool { return w.Repo != e.Repo || w.TaskID == e.TaskID })
+	later := func(w watching) bool { return w.Until.After(s.Until) || w.Until.Equal(s.Until) && w.TaskID > e.TaskID }
+	if slices.ContainsFunc(others, later) {
 		s.Last = "a later deployment is looked at"
 		return o.end(ctx, e, p, s, replaced)
 	}
@@ -124,7 +129,7 @@ func (o Options) observe(ctx context.Context, e orchestrator.Effect) queue.Outco
 		return queue.Outcome{Kind: queue.OutcomeRelease, At: o.Now(), Error: "interrupted"}
 	}
 	switch {
-	case s.Bad >= o.Failures:
+	case s.Bad >= o.Failures && len(others) == 0: // the others find this one at their next look, and are not blamed for it
 		return o.end(ctx, e, p, s, Degraded)
 	case o.Now().Before(s.Until):
 		return o.scheduleNext(e, s)

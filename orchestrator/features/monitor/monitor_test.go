@@ -15,12 +15,14 @@ import (
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
+	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // health sets what a probe will see.
 type health struct {
-	mu   sync.Mutex
-	look monitor.Look
+	mu       sync.Mutex
+	look     monitor.Look
+	failures int // of the next start; 0 = the default
 }
 
 func (h *health) set(l monitor.Look) {
@@ -48,7 +50,7 @@ func watched(t *testing.T, f func(*Rig, *health, *serialgate.Gate)) {
 			var err error
 			gate, err = serialgate.New(serialgate.Options{Parts: r.Parts(), Repos: []string{"*"}})
 			require.NoError(r, err)
-			m, err := monitor.Feature(monitor.Options{Parts: r.Parts(), Probe: h.probe, Freeze: gate.Freeze})
+			m, err := monitor.Feature(monitor.Options{Parts: r.Parts(), Probe: h.probe, Freeze: gate.Freeze, Failures: h.failures})
 			require.NoError(r, err)
 			return []orchestrator.Feature{gate.Feature(), m}
 		}
@@ -99,7 +101,7 @@ func TestMonitorHealthy(t *testing.T) {
 	})
 }
 
-// A repository for which the registry names no address is not looked at.
+// A repository for which the registry names no address is not looked at, and its cards do not say so.
 func TestNothingToLookAt(t *testing.T) {
 	watched(t, func(r *Rig, h *health, _ *serialgate.Gate) {
 		r.Shutdown()
@@ -107,11 +109,13 @@ func TestNothingToLookAt(t *testing.T) {
 			r.Projects[i].Monitor = nil
 		}
 		r.Start()
-		item := r.Finish("x")
+		item := r.Card(Self, "x")
+		r.ToDone(Self, item)
 		h.set(monitor.Bad)
+		r.Move(Self, item, stage.StatusConfirmDeploy)
 		r.Settle(20 * time.Minute)
 		require.Empty(r, result(r, item))
-		require.Equal(r, stage.StatusDone, r.Status(App, item))
+		require.Equal(r, stage.StatusDone, r.Status(Self, item))
 	})
 }
 
@@ -174,15 +178,26 @@ func TestMonitorOfTheServiceItselfOnlyAlerts(t *testing.T) {
 	})
 }
 
-// What a later deployment has replaced is not blamed for it.
+// What a later deployment has replaced is not blamed for it, also where one bad look is enough.
 func TestMonitorOfWhatWasReplaced(t *testing.T) {
-	watched(t, func(r *Rig, h *health, _ *serialgate.Gate) {
-		one, two := r.Finish("one"), r.Finish("two")
-		h.set(monitor.Bad)
-		r.Settle(5 * time.Minute)
-		require.Equal(r, []string{"REPLACED", monitor.Degraded}, []string{result(r, one), result(r, two)})
-		require.Equal(r, stage.StatusDone, r.Status(App, one))
-	})
+	for _, failures := range []int{3, 1} {
+		watched(t, func(r *Rig, h *health, _ *serialgate.Gate) {
+			r.Shutdown()
+			h.failures = failures
+			r.Start()
+			one := r.Finish("one")
+			r.Place.SetScript(func(ctx context.Context, c work.Command, files map[string]string) work.Result {
+				if c.Stage == stage.Deploy {
+					h.set(monitor.Bad)
+				}
+				return GoodAgent(ctx, c, files)
+			})
+			two := r.Finish("two")
+			r.Settle(5 * time.Minute)
+			require.Equal(r, []string{"REPLACED", monitor.Degraded}, []string{result(r, one), result(r, two)})
+			require.Equal(r, stage.StatusDone, r.Status(App, one))
+		})
+	}
 }
 
 // A probe that does not work changes nothing, and ends no freeze.
