@@ -54,15 +54,15 @@ type stageTime struct {
 	P85    int64       `json:"p85_seconds"`
 }
 
-// Back names why a task was sent back: the gate, or what has happened where none was red, and the beginning of the reason.
-type Back struct {
+// back names why a task was sent back: the gate, or what has happened where none was red, and the beginning of the reason.
+type back struct {
 	Gate   string `json:"gate"`
 	Reason string `json:"reason"`
 }
 
 // backCount is how often tasks were sent back for a reason.
 type backCount struct {
-	Back
+	back
 	Times int `json:"times"`
 }
 
@@ -87,7 +87,7 @@ type Past struct {
 	CI       int64       `json:"ci_seconds"`         // of that: CI was waited for
 	Stages   []spending  `json:"stages"`             // in the order they were entered first
 	SentBack int         `json:"sent_back"`          // by people, and by gates to the developer
-	Backs    []Back      `json:"why_sent_back"`      // each time, in order
+	Backs    []back      `json:"why_sent_back"`      // each time, in order
 	Degraded string      `json:"degraded,omitempty"` // what was seen of its deployment
 	Approved []string    `json:"approved_by"`        // who has approved or confirmed, by their names
 	CostUSD  float64     `json:"cost_usd"`
@@ -123,7 +123,7 @@ const weeksMax = 160 // of a report
 func (r *Report) sum(now time.Time) {
 	var leads []int64
 	var costs []float64
-	spent, backs := map[stage.Stage][]int64{}, map[Back]int{}
+	spent, backs := map[stage.Stage][]int64{}, map[back]int{}
 	last := now
 	if !r.Until.IsZero() && r.Until.Before(now) {
 		last = r.Until.Add(-1)
@@ -210,7 +210,7 @@ func pastOf(t task.Task, story []task.JournalEntry, gates []task.GateResult, run
 	p := Past{
 		TaskID: t.ID, Item: task.OriginalKey(t.WorkItemID), Repo: t.Repo, Title: t.Title, Lane: t.State.Lane, Stage: t.State.Stage,
 		Began: t.CreatedAt.UTC(), Ended: t.StageEnteredAt.UTC(), MergeSHA: t.State.MergeSHA, Pull: t.State.PRURL,
-		Approved: []string{}, Stages: []spending{}, Backs: []Back{}, Degraded: Degraded(story),
+		Approved: []string{}, Stages: []spending{}, Backs: []back{}, Degraded: Degraded(story),
 	}
 	p.Lead = int64(p.Ended.Sub(p.Began) / time.Second)
 	cost := task.CostOf(runs...)
@@ -222,7 +222,7 @@ func pastOf(t task.Task, story []task.JournalEntry, gates []task.GateResult, run
 	if p.Stage.Terminal() {
 		p.life.end = p.Ended
 	}
-	at, state := p.Began, stage.State{Stage: stage.Analysis}
+	at, state := p.Began, stage.State{}
 	var people, agents, ci, none time.Duration
 	spent := map[stage.Stage]time.Duration{}
 	var order []stage.Stage
@@ -278,7 +278,7 @@ func pastOf(t task.Task, story []task.JournalEntry, gates []task.GateResult, run
 	p.People, p.Agents, p.CI = int64(people/time.Second), int64(agents/time.Second), int64(ci/time.Second)
 	p.Machine = max(p.Lead-p.People, 0)
 	for _, s := range order {
-		if !s.Terminal() {
+		if s != stage.None && !s.Terminal() {
 			p.Stages = append(p.Stages, spending{s, int64(spent[s] / time.Second)})
 		}
 	}
@@ -286,10 +286,10 @@ func pastOf(t task.Task, story []task.JournalEntry, gates []task.GateResult, run
 }
 
 // backOf names what has sent a task back. A reason is cut where its details begin, so that the same ones add up.
-func backOf(ev stage.Event, results []task.GateResult) Back {
-	b := Back{Gate: string(ev.On), Reason: cmp.Or(ev.Verdict.Reason, ev.Reason)}
+func backOf(ev stage.Event, results []task.GateResult) back {
+	b := back{Gate: string(ev.On), Reason: cmp.Or(ev.Verdict.Reason, ev.Reason)}
 	if ev.On == stage.OnRejected {
-		return Back{Gate: "a person", Reason: "rejected"}
+		return back{Gate: "a person", Reason: "rejected"}
 	}
 	for _, g := range results {
 		if ev.Verdict.Reason != "" && g.Verdict.Reason == ev.Verdict.Reason {

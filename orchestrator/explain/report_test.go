@@ -161,12 +161,14 @@ func TestReportOfAJournal(t *testing.T) {
 	})
 }
 
-// What a person has merged at the host is merged, by the head that was.
+// What a person has merged at the host is merged, by the head that was. A lane without analysis has spent no time there.
 func TestReportOfAMergeByHand(t *testing.T) {
 	inPast(t, func(p *past, now time.Time) {
-		p.live("acme/app", "by hand", now.AddDate(0, 0, -3), 1, move{0, stage.Event{On: stage.OnToAnalyse}, stage.State{Stage: stage.Analysis}},
+		p.live("acme/app", "by hand", now.AddDate(0, 0, -3), 1, move{0, stage.Event{On: stage.OnToAnalyse}, stage.State{Stage: stage.Development}},
 			move{time.Hour, stage.Event{On: stage.OnPRMerged, SHA: "fed"}, stage.State{Stage: stage.Done}})
-		require.Contains(t, p.report(explain.Remember(p.Store), "end=merged").Text(), " by hand (fed, 1 h)")
+		r := p.report(explain.Remember(p.Store), "end=merged")
+		require.Contains(t, r.Text(), " by hand (fed, 1 h)")
+		require.Equal(t, "[{development 1 3600 3600}]", fmt.Sprint(r.Stages))
 	})
 }
 
