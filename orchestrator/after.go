@@ -15,7 +15,7 @@ import (
 
 // afterDone reports whether the card of a task that is done answers to people, and the way on that it names.
 func afterDone(m *stage.Machine) (answers bool, way string) {
-	if m.Pipeline().CheckLane(UndoLane) != nil {
+	if m.Pipeline().CheckLane(stage.UndoLane) != nil {
 		return false, ", and what is left to do begins as another card"
 	}
 	return true, "; To Analyse opens a follow-up, signalbox undo takes the change back"
@@ -66,11 +66,8 @@ func (in intake) afterClearing(ctx context.Context, b board, ev stage.Event) (*q
 	return in.begin(ctx, b.item, ev)
 }
 
-// UndoLane is the way of a task that takes back what another has landed: where a pipeline has it, the card of a task
-// that is done answers to people. OnUndo begins one, and OnReverted reports
-// its commit. Only the rows of the feature have them.
+// OnUndo begins a task on the stage.UndoLane, and OnReverted reports its commit. Only the rows of the feature have them.
 const (
-	UndoLane                 = "undo"
 	OnUndo     stage.Trigger = "undo"
 	OnReverted stage.Trigger = "reverted"
 )
@@ -108,7 +105,7 @@ func RefusalOfUndo(ctx context.Context, e *Engine, t task.Task) (string, error) 
 func undoOf(ctx context.Context, e *Engine, t task.Task) (none task.Task, err error) {
 	_, after, err := task.Around(ctx, e.Store, t)
 	for _, o := range after {
-		if o.State.Lane == UndoLane && o.State.Stage == stage.Done {
+		if o.State.Lane == stage.UndoLane && o.State.Stage == stage.Done {
 			if by, failed := undoOf(ctx, e, o); failed != nil || by.ID == 0 {
 				return o, failed
 			}
@@ -128,7 +125,7 @@ func (in intake) undo(ctx context.Context, of task.Task, ev stage.Event) *queue.
 			o, _ := in.end(ctx, task.Commit{}, task.FateRefused, why)
 			return o
 		}
-		ev.Follows, ev.Lane, ev.Seen = of.WorkItemID, UndoLane, onBoard(of.State, ev.At)
+		ev.Follows, ev.Lane, ev.Seen = of.WorkItemID, stage.UndoLane, onBoard(of.State, ev.At)
 		item := tracker.Item{
 			ID: of.TrackerIssueID, Title: fmt.Sprintf("Undo %s: %s", of.WorkItemID, of.Title),
 			Description: fmt.Sprintf("Take back what %s has landed, for %s.", of.WorkItemID, ev.By.Who()),

@@ -175,7 +175,7 @@ func EffectJob(t task.Task, p task.Project, f stage.Effect, key string) queue.Jo
 	case irreversible(f.Kind):
 		j.Holds = []string{CardSubject(t.ID)}
 	}
-	if (f.Kind == EffectCatchUp || f.Kind == stage.EffectMerge) && !t.State.Leased && t.State.Lane != UndoLane {
+	if (f.Kind == EffectCatchUp || f.Kind == stage.EffectMerge) && !t.State.Leased && t.State.Lane != stage.UndoLane {
 		j.Holds = append(j.Holds, MergesIn(p.Repo)) // who has the lease goes first, else nobody would ever have it
 	}
 	return j

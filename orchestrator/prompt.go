@@ -68,7 +68,7 @@ func Prompt(
 
 // wordsFollows says what a task comes after, and where that is written down.
 func wordsFollows(p task.Project, t task.Task) string {
-	if t.State.Lane == UndoLane {
+	if t.State.Lane == stage.UndoLane {
 		return fmt.Sprintf("%s takes back what %s has landed on %s.", t.WorkItemID, t.State.Follows, p.Main)
 	}
 	return fmt.Sprintf("%s is a follow-up of %s, which is done: its documents are in %s/ on %s.",

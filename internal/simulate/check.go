@@ -255,7 +255,7 @@ func (c *checker) word(t task.Task, was stage.State) {
 		return p.hasSet(card, stage.StatusStop, p.last(card, stage.StatusToAnalyse, c.began[t.ID]))
 	}
 	switch n := t.State; {
-	case was.Stage == stage.None && n.Lane != orchestrator.UndoLane && !p.hasSet(card, stage.StatusToAnalyse, c.lastEnd(card)):
+	case was.Stage == stage.None && n.Lane != stage.UndoLane && !p.hasSet(card, stage.StatusToAnalyse, c.lastEnd(card)):
 		c.fail(HumanWord, "task %d began, and nobody has set To Analyse on %s", t.ID, card)
 	case was.Stage == stage.Analysis && n.Stage != was.Stage && !n.Stage.Terminal() && !said(stage.StatusApproved):
 		c.fail(HumanWord, "the requirements of task %d were taken for approved, and nobody has approved them", t.ID)

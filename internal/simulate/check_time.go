@@ -107,7 +107,7 @@ func (c *checker) legal(s stage.State, from, to stage.Stage) bool {
 		return c.pipeline.Lacks(s, at) && (at != stage.DeployStaging || at != from && at != to)
 	})
 	i, k := slices.Index(order, from), slices.Index(order, to)
-	return from == to || s.Lane == orchestrator.UndoLane || to == stage.Cancelled || to == stage.Done || to == stage.Development && i > k ||
+	return from == to || s.Lane == stage.UndoLane || to == stage.Cancelled || to == stage.Done || to == stage.Development && i > k ||
 		from == stage.Deploy && to == stage.DeployStaging || // the merge gate tests again
 		k == i+1
 }

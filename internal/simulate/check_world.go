@@ -354,7 +354,7 @@ func (c *checker) inTurn(l lease.Lease) {
 	for _, o := range all {
 		s := o.State
 		waits := slices.ContainsFunc(held, func(h queue.Hold) bool { return h.Subject == orchestrator.CardSubject(o.ID) })
-		if t.State.Lane == orchestrator.UndoLane || t.State.Stage == stage.Development {
+		if t.State.Lane == stage.UndoLane || t.State.Stage == stage.Development {
 			break // it goes before all others, or gives the lease back at once
 		}
 		if o.ID == t.ID || o.Repo != t.Repo || s.Stage != stage.DeployStaging || s.Phase != stage.PhaseCatchUp ||

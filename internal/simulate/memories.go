@@ -52,7 +52,7 @@ const relations = "relations of "
 
 // related looks whether a process has read the relations of a task whose agent starts.
 func (c *checker) related(n *node, t task.Task, j queue.Job) {
-	if n.has("task_deps") && !t.State.Leased && t.State.Lane != orchestrator.UndoLane && !slices.ContainsFunc(
+	if n.has("task_deps") && !t.State.Leased && t.State.Lane != stage.UndoLane && !slices.ContainsFunc(
 		n.memories.reads[relations+t.TrackerIssueID],
 		func(r readCard) bool {
 			return r.at.After(j.StartedAt.Add(-time.Duration(c.s.world.Tempo) * 30 * time.Second))

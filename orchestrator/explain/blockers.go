@@ -179,7 +179,7 @@ func (a account) blockOfPerson() {
 func (a account) blockOfCI() {
 	st, p := a.State, a.project
 	if st.Pushed != st.Head || st.PR == 0 {
-		for _, kind := range []stage.EffectKind{stage.EffectPrepare, stage.EffectPublish, stage.EffectPull} {
+		for _, kind := range []stage.EffectKind{stage.EffectPrepare, orchestrator.EffectRevert, stage.EffectPublish, stage.EffectPull} {
 			if o, owed := a.owes(kind); owed {
 				a.addOwed(o, "push")
 				a.Summary = "Waits: " + o.brief

@@ -211,15 +211,13 @@ func explain(e *orchestrator.Engine, t task.Task, s situation) Explanation {
 // moves lists the rows that apply to a state, whatever the event's details.
 func moves(e *orchestrator.Engine, s stage.State) []Move {
 	out := []Move{}
-	seen := map[stage.Trigger]bool{}
 	for _, on := range stage.Triggers() {
 		ev := stage.Event{On: on, Run: s.Run, Agent: &stage.Report{}}
 		edge, ok := e.Machine().Edge(s, ev)
 		refused := s.Refused != "" && s.Active == "" && edge.Red == stage.RedStay
-		if !ok || seen[on] || refused || edge.Do == stage.DoNothing || edge.Do == stage.DoRecord || edge.Do == stage.DoDecline {
+		if !ok || refused || edge.Do == stage.DoNothing || edge.Do == stage.DoRecord || edge.Do == stage.DoDecline {
 			continue
 		}
-		seen[on] = true
 		out = append(out, Move{On: on, When: string(edge.When), Gates: edge.Gates, To: edge.To, Why: edge.Why})
 	}
 	return out

@@ -15,6 +15,10 @@ type Lane struct {
 // WholeLane names the way through all stages. The state of a task on it names no lane.
 const WholeLane = "full"
 
+// UndoLane is the way of a task that takes back what another has landed: where a pipeline has it, the card of a task
+// that is done answers to people.
+const UndoLane = "undo"
+
 // CheckLane returns an error that reports why a pipeline has no lane of a name, and which it has.
 func (p Pipeline) CheckLane(name string) error {
 	names := []string{WholeLane}

@@ -36,6 +36,8 @@ func Remedy(s State) (do string, to Status) {
 	case s.Hold == HoldApproval && s.Stage == Development && s.Set == StatusNeedsInput:
 		return "Set Approved on the card to confirm that nothing is to be done, " +
 			"or say in a comment what is and set In Progress to run the developer again", StatusApproved
+	case s.Hold == HoldApproval && s.Lane == UndoLane:
+		return "Set Approved on the card to let the commit pass, or STOP to give the undo up", StatusApproved
 	case s.Hold == HoldApproval && s.Stage == Development:
 		return "Set Approved on the card to let the commit pass, In Progress to run the developer again, " +
 			"or Rejected with a comment that says what is wrong", StatusApproved

@@ -18,7 +18,7 @@ import (
 // rows add the lane of an undo, its beginning, and the report of its commit.
 func rows(p stage.Pipeline) stage.Pipeline {
 	const s = stage.Development
-	p.Lanes = append(slices.Clone(p.Lanes), stage.Lane{Name: orchestrator.UndoLane, Stages: []stage.Stage{s, stage.Deploy}})
+	p.Lanes = append(slices.Clone(p.Lanes), stage.Lane{Name: stage.UndoLane, Stages: []stage.Stage{s, stage.Deploy}})
 	p.Edges = append(p.Edges,
 		stage.Edge{On: orchestrator.OnUndo, Do: stage.DoEnter, To: s, Why: "what has landed is taken back"},
 		stage.Edge{From: s, On: orchestrator.OnReverted, Do: stage.DoRecord, To: s, Why: "the revert is made; CI decides"})
@@ -29,7 +29,7 @@ func rows(p stage.Pipeline) stage.Pipeline {
 // and what would send it to the developer waits for people.
 func rule(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	n := &d.State
-	if !d.Moved || n.Lane != orchestrator.UndoLane {
+	if !d.Moved || n.Lane != stage.UndoLane {
 		return d
 	}
 	again := e.On == stage.OnInProgress || e.On == stage.OnApproved || e.On == stage.OnRetry
@@ -90,7 +90,7 @@ func comment(text, sha string) stage.Effect {
 func (o Options) freeze(_ context.Context, m any) error {
 	c, _ := m.(orchestrator.Change)
 	t := c.Task
-	if c.With == nil || t.State.Lane != orchestrator.UndoLane {
+	if c.With == nil || t.State.Lane != stage.UndoLane {
 		return nil
 	}
 	p, _ := o.Projects.ByRepo(t.Repo)

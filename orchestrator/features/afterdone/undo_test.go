@@ -13,6 +13,7 @@ import (
 	"github.com/signalbox-dev/signalbox/githost"
 	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/features/afterdone"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
@@ -59,7 +60,11 @@ func TestUndoOfTwoLandings(t *testing.T) {
 		r.Stands(item, stage.Done)
 		second := r.Task(item).State.MergeSHA
 		require.NotEqual(r, first, second)
+		r.Place.FailCall("Begin", &fault.Error{Text: "the remote is away", Again: true})
 		require.NoError(r, undo(r, r.Task(item)))
+		r.Settle(10 * time.Second)
+		require.Contains(r, r.Explain(item).Summary, "Waits: the revert waits for the git remote")
+		r.Place.FailCall("Begin", nil)
 		r.Settle(time.Minute)
 		require.Equal(r, second+"\n"+first+"\n", takenBack(r, r.Task(item)))
 	})
@@ -80,6 +85,7 @@ func TestUndo(t *testing.T) {
 		require.Equal(r, []string{former.WorkItemID + "-undo", former.WorkItemID, "undo"}, []string{u.WorkItemID, u.State.Follows, u.State.Lane})
 		require.Equal(r, stage.StatusInReview, r.Status(App, item))
 		r.Waits(item, stage.HoldApproval)
+		require.Equal(r, "Set Approved on the card to let the commit pass, or STOP to give the undo up", r.Explain(item).Blockers[0].Do)
 		require.Contains(r, u.Branch, "-undo-")
 		require.Equal(r, worked, workers(r), "no agent has made it")
 		judged := u.State.Head

@@ -37,7 +37,7 @@ type related struct {
 func (d *Deps) refresh(ctx context.Context, s admit.Start) (unused func(context.Context) error, err error) {
 	r := d.ofTask(s.Task.ID)
 	old := r.reading != 0 || d.opt.Now().Sub(r.at) >= d.opt.Every
-	if old && d.opt.Relations != nil && !s.Task.State.Leased && s.Task.State.Lane != orchestrator.UndoLane {
+	if old && d.opt.Relations != nil && !s.Task.State.Leased && s.Task.State.Lane != stage.UndoLane {
 		d.update(ctx, s.Task, d.start(s.Task, true))
 	}
 	return func(context.Context) error { return nil }, nil

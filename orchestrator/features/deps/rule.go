@@ -29,7 +29,7 @@ type prerequisites struct {
 }
 
 func (d *Deps) readPrerequisites(ctx context.Context, p *admit.Pass, s admit.Start) (admit.Facts, error) {
-	if s.Task.State.Lane == orchestrator.UndoLane { // others wait until it is over, so it waits for nobody
+	if s.Task.State.Lane == stage.UndoLane { // others wait until it is over, so it waits for nobody
 		return nil, nil
 	}
 	var f prerequisites
@@ -78,7 +78,7 @@ type circle struct {
 
 func (d *Deps) readCycle(ctx context.Context, p *admit.Pass, s admit.Start) (admit.Facts, error) {
 	w, err := d.world(ctx, p)
-	if err != nil || s.Task.State.Lane == orchestrator.UndoLane {
+	if err != nil || s.Task.State.Lane == stage.UndoLane {
 		return nil, err
 	}
 	tasks, err := w.cycle(ctx, s.Task.ID)

@@ -72,7 +72,7 @@ func (g *Gate) leaveHeld(ctx context.Context, l *line, back int64) error {
 
 // first orders a line: what takes something back is before all others, which may be held for it.
 func first(a, b task.Task) int {
-	if undo := a.State.Lane == orchestrator.UndoLane; undo != (b.State.Lane == orchestrator.UndoLane) {
+	if undo := a.State.Lane == stage.UndoLane; undo != (b.State.Lane == stage.UndoLane) {
 		return map[bool]int{true: -1, false: 1}[undo]
 	}
 	return a.State.LinedUp.Compare(b.State.LinedUp)

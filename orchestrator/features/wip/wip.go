@@ -94,7 +94,7 @@ func place(t task.Task) task.Fact {
 // begins reports whether the agent that a task waits for may be its beginning. When
 // people have said something meanwhile it is not the first run. An undo waits for no place: it holds up the merges of those who have them.
 func begins(s stage.State) bool {
-	return s.Active != "" && s.Failures == 0 && s.Lane != orchestrator.UndoLane && (s.Stage == stage.Analysis || s.Run == 1)
+	return s.Active != "" && s.Failures == 0 && s.Lane != stage.UndoLane && (s.Stage == stage.Analysis || s.Run == 1)
 }
 
 // on has the branch of a task made when it has a place, and takes and gives back the place of one that has begun.
