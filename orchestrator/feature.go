@@ -129,6 +129,16 @@ func EffectOf(j queue.Job) (f Effect, ok bool) {
 	return f, err == nil && IsEffect(j)
 }
 
+// Target reads the task and the project that an effect is about. One that is gone is an error.
+func (f Effect) Target(ctx context.Context, tasks task.Store, projects *task.Projects) (task.Task, task.Project, error) {
+	p, ok := projects.ByRepo(f.Repo)
+	t, err := tasks.Task(ctx, f.TaskID)
+	if err == nil && !ok {
+		err = &UnregisteredError{f.Repo}
+	}
+	return t, p, err
+}
+
 // Describe names the effect for people.
 func (f Effect) Describe() string {
 	if info, known := stage.StatusNamed(f.Status); f.Kind == stage.EffectStatus && known {

@@ -74,25 +74,19 @@ func hasten(ctx context.Context, e *orchestrator.Engine, pool string, taskID int
 // job. ErrNoEffect, ErrOutdated, or queue.ErrNotFailed when it was not given up or is
 // made again already.
 func Again(ctx context.Context, e *orchestrator.Engine, jobID int64, by stage.Principal) (int64, error) {
-	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{ID: jobID})
-	switch {
-	case err != nil:
-		return 0, err
-	case len(jobs) == 0 || !orchestrator.IsEffect(jobs[0]):
-		return 0, ErrNoEffect
-	case jobs[0].Status != queue.Failed:
-		return 0, queue.ErrNotFailed
+	j, t, err := effectOf(ctx, e, jobID)
+	if err == nil && j.Status != queue.Failed {
+		err = queue.ErrNotFailed
 	}
-	outdated, err := outdated(ctx, e, jobs[0])
+	if err != nil {
+		return 0, err
+	}
+	outdated, err := outdated(ctx, e, j)
 	if err != nil {
 		return 0, err
 	}
 	if outdated {
 		return 0, ErrOutdated
-	}
-	t, err := e.Store.Task(ctx, jobs[0].TaskID)
-	if err != nil && !errors.Is(err, task.ErrNotFound) { // an effect may belong to no task
-		return 0, err
 	}
 	if err := Audit(ctx, e, t, task.Act{Act: task.ActAgain, By: by, Job: jobID}); err != nil {
 		return 0, err
@@ -143,16 +137,21 @@ func FailedEffects(ctx context.Context, e *orchestrator.Engine, taskID int64) (o
 
 // RepoOfEffect is the repository that an effect is made for; empty: its task is gone, or it has none.
 func RepoOfEffect(ctx context.Context, e *orchestrator.Engine, jobID int64) (string, error) {
+	_, t, err := effectOf(ctx, e, jobID)
+	return t.Repo, err
+}
+
+// effectOf reads the job of an effect, or ErrNoEffect, and its task: zero where that is gone, or there is none.
+func effectOf(ctx context.Context, e *orchestrator.Engine, jobID int64) (j queue.Job, t task.Task, err error) {
 	jobs, err := e.Jobs.Jobs(ctx, queue.Filter{ID: jobID})
 	if err == nil && (len(jobs) == 0 || !orchestrator.IsEffect(jobs[0])) {
 		err = ErrNoEffect
 	}
 	if err != nil {
-		return "", err
+		return j, t, err
 	}
-	t, err := e.Store.Task(ctx, jobs[0].TaskID)
-	if errors.Is(err, task.ErrNotFound) {
+	if t, err = e.Store.Task(ctx, jobs[0].TaskID); errors.Is(err, task.ErrNotFound) {
 		err = nil
 	}
-	return t.Repo, err
+	return jobs[0], t, err
 }

@@ -23,10 +23,11 @@ type Paused struct {
 }
 
 func (p Paused) hold() queue.Hold {
-	if p.Repo == "" {
-		return queue.Hold{Subject: orchestrator.AllAgents, Name: orchestrator.HoldPause, Reason: p.Why}
+	subject := orchestrator.AllAgents
+	if p.Repo != "" {
+		subject = orchestrator.RepoPrefix + p.Repo
 	}
-	return queue.Hold{Subject: orchestrator.RepoPrefix + p.Repo, Name: orchestrator.HoldPause, Reason: p.Why}
+	return queue.Hold{Subject: subject, Name: orchestrator.HoldPause, Reason: p.Why}
 }
 
 // Pause lets no agent start in a repository (empty = in any) until Unpause. It is durable, and in

@@ -274,13 +274,3 @@ func onceMore(e orchestrator.Effect) queue.Outcome {
 		Then: []queue.Job{orchestrator.FollowUpJob(e, next, e.Key+"/again")},
 	}
 }
-
-// target loads what an effect on the repository is about.
-func (d Deps) target(ctx context.Context, e orchestrator.Effect) (task.Task, task.Project, error) {
-	p, ok := d.Projects.ByRepo(e.Repo)
-	t, err := d.Store.Task(ctx, e.TaskID)
-	if err == nil && !ok {
-		err = &orchestrator.UnregisteredError{Repo: e.Repo}
-	}
-	return t, p, err
-}

@@ -19,7 +19,7 @@ import (
 
 // prepare makes the branch with the request as its first commit and publishes it.
 func (d Deps) prepare(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	t, p, err := d.target(ctx, e)
+	t, p, err := e.Target(ctx, d.Store, d.Projects)
 	if err != nil {
 		return d.retry(e, err)
 	}
@@ -56,7 +56,7 @@ func (d Deps) unpublished(t task.Task, err error) stage.Event {
 // publish pushes a commit. That it did goes back to the task as an event; once there is
 // something to integrate, the pull request is owed, to the git host and not to the remote.
 func (d Deps) publish(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	t, p, err := d.target(ctx, e)
+	t, p, err := e.Target(ctx, d.Store, d.Projects)
 	if err != nil {
 		return d.retry(e, err)
 	}
@@ -139,7 +139,7 @@ func (d Deps) publishReport(ctx context.Context, e orchestrator.Effect, p task.P
 
 // pull opens the pull request of a branch that was pushed, unless it is open.
 func (d Deps) pull(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	t, p, err := d.target(ctx, e)
+	t, p, err := e.Target(ctx, d.Store, d.Projects)
 	if err != nil {
 		return d.retry(e, err)
 	}
@@ -172,7 +172,7 @@ func report(e orchestrator.Effect, ev stage.Event) queue.Outcome {
 
 // tidy removes the workspace, when nothing of an agent lives in it; the mirror keeps the commits.
 func (d Deps) tidy(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	t, p, err := d.target(ctx, e)
+	t, p, err := e.Target(ctx, d.Store, d.Projects)
 	if err != nil {
 		return d.retry(e, err)
 	}
@@ -195,7 +195,7 @@ func (d Deps) tidy(ctx context.Context, e orchestrator.Effect) queue.Outcome {
 // unbranch deletes the remote branch of a task that is done, in a plain repository: at its last commit, which may have come behind the
 // merge, or where it was left before. One that others have pushed to stays; the mirror keeps the commits.
 func (d Deps) unbranch(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	t, p, err := d.target(ctx, e)
+	t, p, err := e.Target(ctx, d.Store, d.Projects)
 	if err != nil {
 		return d.retry(e, err)
 	}

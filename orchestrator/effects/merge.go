@@ -21,7 +21,7 @@ import (
 // merge merges the pull request at the head that was decided. It looks first: what is merged already, by an earlier attempt or by a human,
 // is not merged again.
 func (d Deps) merge(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	t, p, err := d.target(ctx, e)
+	t, p, err := e.Target(ctx, d.Store, d.Projects)
 	if err != nil {
 		return d.retry(e, err)
 	}

@@ -17,7 +17,7 @@ const queuedMax = 10
 
 // leave takes a pull request out of a merge queue of the host's. A merge that is under way may put it in once more.
 func (d Deps) leave(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	t, p, err := d.target(ctx, e)
+	t, p, err := e.Target(ctx, d.Store, d.Projects)
 	if err != nil {
 		return d.retry(e, err)
 	}

@@ -34,7 +34,7 @@ func (d Deps) saidIn(ctx context.Context, p task.Project, t task.Task, sha strin
 // given no others. What is new is seen from what was pushed last, so that answers of a push which was refused come with the next one;
 // an answer is known by its text, so that two pushes which carry it make one of it.
 func (d Deps) reply(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	t, p, err := d.target(ctx, e)
+	t, p, err := e.Target(ctx, d.Store, d.Projects)
 	if err != nil {
 		return d.retry(e, err)
 	}

@@ -111,11 +111,7 @@ func (o Options) freeze(_ context.Context, m any) error {
 
 // revert makes the branch of an undo with its commit; again, it finds what was made.
 func (o Options) revert(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	p, ok := o.Projects.ByRepo(e.Repo)
-	t, err := o.Store.Task(ctx, e.TaskID)
-	if err == nil && !ok {
-		err = &orchestrator.UnregisteredError{Repo: e.Repo}
-	}
+	t, p, err := e.Target(ctx, o.Store, o.Projects)
 	if err != nil {
 		return orchestrator.Retry(err)
 	}

@@ -16,16 +16,6 @@ import (
 	"github.com/signalbox-dev/signalbox/queue"
 )
 
-// target finds what an effect is about. A task that is gone is an error.
-func (g *Gate) target(ctx context.Context, e orchestrator.Effect) (task.Task, task.Project, error) {
-	p, ok := g.opt.Projects.ByRepo(e.Repo)
-	if !ok {
-		return task.Task{}, p, &orchestrator.UnregisteredError{Repo: e.Repo}
-	}
-	t, err := g.opt.Store.Task(ctx, e.TaskID)
-	return t, p, err
-}
-
 func (g *Gate) report(e orchestrator.Effect, ev stage.Event) queue.Outcome {
 	ev.At = g.opt.Now()
 	return queue.Outcome{Kind: queue.OutcomeDone, Then: []queue.Job{orchestrator.TriggerJob(e, ev)}}
@@ -39,7 +29,7 @@ func (g *Gate) retryOutcome(e orchestrator.Effect, err error) queue.Outcome {
 // catchUp takes the lease and brings the branch up to date: in the mirror, and on
 // the remote when that changes it.
 func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	t, p, err := g.target(ctx, e)
+	t, p, err := e.Target(ctx, g.opt.Store, g.opt.Projects)
 	if err != nil {
 		return g.retryOutcome(e, err)
 	}
@@ -92,7 +82,7 @@ func (g *Gate) catchUp(ctx context.Context, e orchestrator.Effect) queue.Outcome
 // earlier attempt or by a human, is left to the runner that merges. A task that has no
 // lease has it for the moment of the merge, and gives back what an attempt that died then left.
 func (g *Gate) merge(ctx context.Context, e orchestrator.Effect) (o queue.Outcome) {
-	t, p, err := g.target(ctx, e)
+	t, p, err := e.Target(ctx, g.opt.Store, g.opt.Projects)
 	if err != nil {
 		return g.retryOutcome(e, err)
 	}
@@ -184,7 +174,7 @@ func (g *Gate) unfit(ctx context.Context, e *orchestrator.Effect, p task.Project
 // landed looks whether main got the files that were tested. A forge merges by
 // itself: between the look at main and its merge somebody else may have pushed.
 func (g *Gate) landed(ctx context.Context, e orchestrator.Effect) queue.Outcome {
-	t, p, err := g.target(ctx, e)
+	t, p, err := e.Target(ctx, g.opt.Store, g.opt.Projects)
 	if err != nil {
 		return g.retryOutcome(e, err)
 	}

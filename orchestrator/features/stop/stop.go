@@ -142,11 +142,7 @@ func (o feature) clear(ctx context.Context, e orchestrator.Effect) queue.Outcome
 
 // drop removes workspace and branch, and returns their names.
 func (o feature) drop(ctx context.Context, e orchestrator.Effect) (branch, kept string, err error) {
-	p, ok := o.Projects.ByRepo(e.Repo)
-	t, err := o.Store.Task(ctx, e.TaskID)
-	if err == nil && !ok {
-		err = &orchestrator.UnregisteredError{Repo: e.Repo}
-	}
+	t, p, err := e.Target(ctx, o.Store, o.Projects)
 	if err != nil {
 		return "", "", err
 	}
