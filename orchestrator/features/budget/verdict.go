@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -34,7 +33,7 @@ type books struct {
 	at      time.Time
 	task    account
 	repoDay account // of the day that at is in
-	next    int64   // what the next run is taken to cost; 0 = caps.Run
+	next    int64   // what the next run is taken to cost
 }
 
 // Kinds of caps.
@@ -85,7 +84,7 @@ func reasonOf(over []overrun) string {
 func (x books) Seen() any {
 	return map[string]int64{
 		"task": x.task.spent, "task_reserved": x.task.reserved, "day": x.repoDay.spent, "day_reserved": x.repoDay.reserved,
-		"next": cmp.Or(x.next, x.caps.Run),
+		"next": x.next,
 	}
 }
 
@@ -116,8 +115,7 @@ func (x books) over(a account, limit int64, who, when, what string) (reason stri
 		return fmt.Sprintf("%s has used %s%s, whose price is not known: that counts as more than %s",
 			who, models(a.unpriced), when, what), true
 	}
-	next := cmp.Or(x.next, x.caps.Run)
-	if add(add(a.spent, a.reserved), next) <= limit {
+	if add(add(a.spent, a.reserved), x.next) <= limit {
 		return "", false
 	}
 	reserved := ""
@@ -129,7 +127,7 @@ func (x books) over(a account, limit int64, who, when, what string) (reason stri
 		silent = fmt.Sprintf(" (%s of it for runs that reported no usage)", usd(a.silent))
 	}
 	return fmt.Sprintf("%s has cost %s%s%s%s, and the next run is taken to cost %s: together more than %s",
-		who, usd(a.spent), silent, when, reserved, usd(next), what), false
+		who, usd(a.spent), silent, when, reserved, usd(x.next), what), false
 }
 
 // models names models, sorted.

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"math"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func TestJudge(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := books{c.caps, "GPX-4 (task 7)", "acme/app", noon, c.task, c.day, c.next}.overruns()
+			v := books{c.caps, "GPX-4 (task 7)", "acme/app", noon, c.task, c.day, cmp.Or(c.next, dollar)}.overruns()
 			require.Len(t, v, len(c.want))
 			for i, o := range v {
 				require.Equal(t, c.want[i], o.reason)

@@ -123,7 +123,7 @@ func rule(s stage.State, _ stage.Event, d stage.Decision) stage.Decision {
 	moved := s.Stage != n.Stage || s.Phase != n.Phase || s.Active != n.Active
 	shown := documents || held || moved || s.PRURL != n.PRURL
 	if d.Moved && shown {
-		d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: orchestrator.EffectLive})
+		d.Effects = append(slices.Clip(d.Effects), stage.Effect{Kind: orchestrator.EffectLive})
 	}
 	return d
 }

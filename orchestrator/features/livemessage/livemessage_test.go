@@ -2,7 +2,6 @@ package livemessage_test
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +17,6 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/features/stop"
 	. "github.com/signalbox-dev/signalbox/orchestrator/orchestratortest"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
-	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 	"github.com/signalbox-dev/signalbox/queue"
 )
@@ -99,6 +97,7 @@ func TestLiveMessageFailures(t *testing.T) {
 		require.Len(r, list, 1)
 		require.Equal(r, "done", list[0].Shown.Lines[0])
 		require.Equal(r, list[0].ID, r.Task(item).TrackerMessageID)
+		require.Zero(r, list[0].Edits, "updates that have piled up are one")
 		require.Empty(r, r.Open())
 	})
 	live(t, func(r *Rig) {
@@ -125,25 +124,6 @@ func TestLiveMessageOfACancelledTask(t *testing.T) {
 		require.Equal(r, "card: https://board.example.org/p-app/item-1", lines[len(lines)-1])
 		require.NotContains(r, strings.Join(lines, "\n"), "git.example.org")
 	})
-}
-
-// Without the feature the story is the same, but for the updates that it adds.
-func TestLiveMessageOnlyAdds(t *testing.T) {
-	story := func(with func(*testing.T, func(*Rig))) (out []string) {
-		with(t, func(r *Rig) {
-			entries, err := r.Store.Journal(context.Background(), r.Task(r.Finish("x")).ID)
-			require.NoError(r, err)
-			for _, e := range entries {
-				if e.Kind == task.KindWord { // numbered by jobs, of which there are more
-					continue
-				}
-				own := regexp.MustCompile(`,\{"kind":"live"\}|,"effects":\[\{"kind":"live"\}\]|,"policy":"[^"]*"|,"word":[0-9]+`)
-				out = append(out, own.ReplaceAllString(string(e.Payload), ""))
-			}
-		})
-		return out
-	}
-	require.Equal(t, story(func(t *testing.T, f func(*Rig)) { Run(t, nil, f) }), story(live))
 }
 
 // A task that waits for another shows that as long as it is true, and is not edited
@@ -179,7 +159,10 @@ func TestLiveMessageOfATaskThatWaits(t *testing.T) {
 		r.Settle(3 * time.Minute)
 		require.Equal(r, edits, r.Silent()[2].Edits, "nothing has changed")
 		r.MergeByHand(r.Task(first))
-		r.Settle(time.Minute)
+		r.Settle(5 * time.Second)
+		r.Shutdown() // nor does a wait outlive it that is over
+		r.Start()
+		r.Settle(2 * time.Minute)
 		r.Stands(first, stage.Done)
 		require.True(r, containsText(r, second, "analysis: the analyst is at work"), r.Silent())
 		require.False(r, containsText(r, second, "waits"))
@@ -206,55 +189,11 @@ func TestLiveMessageOfAMergeThatIsHeld(t *testing.T) {
 	})
 }
 
-// What a former process has shown of a wait that is over by now is not shown until the agent has ended.
-func TestLiveMessageOfAWaitThatEndsBetweenProcesses(t *testing.T) {
-	live(t, func(r *Rig) {
-		r.Place.SetScript(Hang)
-		held := queue.Hold{Subject: "card/1", Name: "test", Reason: "the card is being looked for"}
-		require.NoError(r, r.Store.Hold(context.Background(), held))
-		item := r.Begin("x")
-		r.Settle(10 * time.Minute)
-		require.True(r, containsText(r, item, "waits: the card is being looked for"), r.Silent())
-		r.Shutdown()
-		require.NoError(r, r.Store.Free(context.Background(), held))
-		r.Start()
-		r.Settle(2 * time.Minute)
-		require.True(r, containsText(r, item, "analysis: the analyst is at work"), r.Silent())
-		edits := r.Silent()[0].Edits
-		r.Settle(10 * time.Minute)
-		require.Equal(r, edits, r.Silent()[0].Edits, "nothing has changed")
-	})
-}
-
 // flaky is the error of a chat that may answer the next time.
 type flaky struct{}
 
 func (*flaky) Error() string   { return "503" }
 func (*flaky) Retryable() bool { return true }
-
-// tooMany is the error of a chat whose rate limit is reached.
-type tooMany struct{ flaky }
-
-func (*tooMany) RetryAfter() time.Duration { return 5 * time.Minute }
-
-// Updates that pile up while the chat takes no more become one.
-func TestLiveMessageCoalesces(t *testing.T) {
-	live(t, func(r *Rig) {
-		item := r.Begin("x")
-		r.Settle(10 * time.Second)
-		edits := r.Silent()[0].Edits
-		r.Chat.FailWith(&tooMany{})
-		r.Set(item, stage.StatusApproved)
-		r.Settle(time.Minute)
-		r.Stands(item, stage.Done)
-		r.Chat.FailWith(nil)
-		r.Settle(10 * time.Minute)
-		list := r.Silent()
-		require.Len(r, list, 1)
-		require.Equal(r, "done", list[0].Shown.Lines[0])
-		require.Equal(r, edits+1, list[0].Edits, "one edit shows all that happened")
-	})
-}
 
 // A task that goes well makes a sound when a person is needed, and at no other time.
 func TestNoticesAreFew(t *testing.T) {

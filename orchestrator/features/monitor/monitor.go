@@ -183,7 +183,8 @@ func (o Options) end(ctx context.Context, e orchestrator.Effect, p task.Project,
 	log := o.Log.With("task", e.TaskID, "repo", e.Repo, "result", result, "looks", s.Looks)
 	log.Info("the monitor has ended", "last", s.Last)
 	reason := fmt.Sprintf("%s (task %d) is degraded after its deployment: %s", e.WorkItem, e.TaskID, s.Last)
-	if result == Degraded && !p.SelfHosting && o.Freeze != nil {
+	freezes := result == Degraded && !p.SelfHosting && o.Freeze != nil
+	if freezes {
 		if err := o.Freeze(ctx, e.Repo, e.TaskID, reason); err != nil {
 			log.Error("the repository could not be frozen", "err", err)
 			return orchestrator.Retry(err)
@@ -201,7 +202,7 @@ func (o Options) end(ctx context.Context, e orchestrator.Effect, p task.Project,
 		then(stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusDone})
 	case Degraded:
 		frozen := ""
-		if !p.SelfHosting && o.Freeze != nil { // of the service's own repository people are only notified
+		if freezes { // of the service's own repository people are only notified
 			frozen = fmt.Sprintf("\n%s is frozen: no task of it begins until an operator ends that, "+
 				"with the button Unfreeze of the dashboard (Repositories) or signalbox unfreeze %s.", e.Repo, e.Repo)
 		}

@@ -166,7 +166,7 @@ func withEdges(p stage.Pipeline) stage.Pipeline {
 func unblocked(s stage.State, e stage.Event, d stage.Decision) stage.Decision {
 	if e.On == stage.OnReconcile && d.Moved {
 		text := fmt.Sprintf("unblocked: %s is green now; the task goes on to %s", s.Stage, d.State.Stage)
-		d.Effects = append(append([]stage.Effect(nil), d.Effects...), stage.Effect{Kind: stage.EffectNotify, Text: text})
+		d.Effects = append(slices.Clip(d.Effects), stage.Effect{Kind: stage.EffectNotify, Text: text})
 	}
 	return d
 }

@@ -40,9 +40,10 @@ type Options struct {
 type watch struct {
 	opt Options
 
+	told map[int64]string // by task: what was raised of it last; only the loop uses it
+
 	mu    sync.Mutex
 	repos map[string]look
-	told  map[int64]string // by task: what was raised of it last
 }
 
 // look holds the result of the newest look at a repository.
@@ -96,7 +97,7 @@ func (w *watch) check(ctx context.Context, e *orchestrator.Engine, host githost.
 	defer cancel()
 	heads, err := host.Heads(ctx, p.Repo)
 	now := look{Repo: p.Repo, At: w.opt.Now(), main: heads[p.Main], clear: map[int64]string{}}
-	before := w.before(p.Repo)
+	before := w.repos[p.Repo] // which the loop alone writes
 	for _, t := range tasks {
 		if err != nil || now.main == "" {
 			break
@@ -143,7 +144,7 @@ func (w *watch) landed(ctx context.Context, e *orchestrator.Engine, host githost
 		now.clear[t.ID] = t.State.Head
 		return nil
 	}
-	if w.hasRaised(t.ID, "merged "+t.State.Head) {
+	if w.told[t.ID] == "merged "+t.State.Head {
 		return nil
 	}
 	w.opt.Log.Info("a branch was merged by hand", "task", t.ID, "repo", t.Repo, "branch", t.Branch, "sha", t.State.Head)
@@ -158,7 +159,7 @@ func (w *watch) landed(ctx context.Context, e *orchestrator.Engine, host githost
 // gone raises that the branch of a task which nobody works on was deleted.
 func (w *watch) gone(ctx context.Context, e *orchestrator.Engine, t task.Task) error {
 	s := t.State
-	if s.Active != "" || s.Hold != stage.HoldNone || s.Stage == stage.Deploy || w.hasRaised(t.ID, "gone "+s.Pushed) {
+	if s.Active != "" || s.Hold != stage.HoldNone || s.Stage == stage.Deploy || w.told[t.ID] == "gone "+s.Pushed {
 		return nil
 	}
 	w.opt.Log.Info("a branch was deleted by hand", "task", t.ID, "repo", t.Repo, "branch", t.Branch)
@@ -167,22 +168,8 @@ func (w *watch) gone(ctx context.Context, e *orchestrator.Engine, t task.Task) e
 	return w.raised(t.ID, "gone "+s.Pushed, err)
 }
 
-func (w *watch) before(repo string) look {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.repos[repo]
-}
-
-func (w *watch) hasRaised(task int64, what string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.told[task] == what
-}
-
 // raised notes what was raised of a task, when it was.
 func (w *watch) raised(task int64, what string, err error) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if err == nil {
 		w.told[task] = what
 	}
