@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/internal/allowance"
-	"github.com/signalbox-dev/signalbox/orchestrator"
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"

@@ -71,7 +71,7 @@ func TestCapsAreKept(t *testing.T) {
 		at := time.Unix(rapid.Int64Range(0, 1<<33).Draw(t, "at"), 0)
 		for range rapid.IntRange(1, 60).Draw(t, "runs") {
 			n := rapid.IntRange(0, 2).Draw(t, "task")
-			why, waits := books{caps, "x", "r", at, tasks[n], day, 0}.Judge(admit.Start{})
+			why, waits := books{caps, "x", "r", at, tasks[n], day, caps.Run}.Judge(admit.Start{})
 			passes := caps.Task > 0 && tasks[n].spent+tasks[n].reserved+caps.Run > caps.Task ||
 				caps.RepoDay > 0 && day.spent+day.reserved+caps.Run > caps.RepoDay
 			require.Equal(t, passes, waits, "%+v", why)
@@ -121,7 +121,7 @@ func TestJudgeNamesTheCaps(t *testing.T) {
 		{4, 9, "Raise ORCH_BUDGET_REPO_DAY_USD" + day},
 		{5, 9, "Raise ORCH_BUDGET_TASK_USD and ORCH_BUDGET_REPO_DAY_USD" + day},
 	} {
-		f := books{caps: Caps{Task: 5, RepoDay: 9, Run: 1}, task: account{spent: c.task}, repoDay: account{spent: c.day}}
+		f := books{caps: Caps{Task: 5, RepoDay: 9, Run: 1}, task: account{spent: c.task}, repoDay: account{spent: c.day}, next: 1}
 		r, waits := f.Judge(admit.Start{})
 		require.Equal(t, c.do != "", waits)
 		if waits {

@@ -2,6 +2,7 @@ package livemessage_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,4 +125,15 @@ func TestRender(t *testing.T) {
 func TestFeatureRefuses(t *testing.T) {
 	_, err := livemessage.Feature(livemessage.Options{})
 	require.ErrorContains(t, err, "required")
+}
+
+func Example_render() {
+	m := livemessage.Render(livemessage.View{Task: task.Task{
+		WorkItemID: "GPX-42", Title: "Cache tiles", State: stage.State{Stage: stage.Review, Active: stage.Reviewer},
+	}})
+	fmt.Println(m.Title)
+	fmt.Println(m.Lines[0])
+	// Output:
+	// GPX-42: Cache tiles
+	// review: the reviewer is at work
 }
