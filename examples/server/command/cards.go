@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
@@ -68,7 +67,7 @@ func printCard(w io.Writer, k web.CardDetail) {
 	if k.Labels != "" {
 		fmt.Fprintln(w, "labels: "+oneLine(k.Labels, 200))
 	}
-	fmt.Fprintln(w, still(k.Description))
+	fmt.Fprintln(w, strings.TrimSpace(k.Description))
 	for _, f := range k.Files {
 		fmt.Fprintf(w, "-- file %s, %d bytes, %s, %s\n", oneLine(f.Name, 100), f.Size, oneLine(f.By, 60), f.ID)
 	}
@@ -80,18 +79,9 @@ func printCard(w io.Writer, k web.CardDetail) {
 		case !said.EditedAt.IsZero():
 			about = ", edited " + moment(said.EditedAt)
 		}
-		fmt.Fprintf(w, "\n-- %s, %s%s, %s\n%s\n", oneLine(said.Author, 60), moment(said.At), about, oneLine(said.ID, 40), still(said.Body))
+		fmt.Fprintf(w, "\n-- %s, %s%s, %s\n", oneLine(said.Author, 60), moment(said.At), about, oneLine(said.ID, 40))
+		fmt.Fprintln(w, strings.TrimSpace(said.Body))
 	}
-}
-
-// still is a text of others in its lines: nothing in it moves the cursor.
-func still(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, strings.TrimSpace(text))
 }
 
 type cardShowCmd struct{ card }

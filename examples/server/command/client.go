@@ -234,7 +234,7 @@ func (o output) say(w io.Writer, v any, format string, args ...any) error {
 // print prints a value as JSON, or as people prints it.
 func (o output) print(w io.Writer, v any, people func(io.Writer) error) error {
 	if !o.JSON {
-		return people(w)
+		return people(steady{w})
 	}
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")

@@ -112,9 +112,9 @@ func (c reportCmd) Run(s *streams) error {
 		if c.CSV {
 			var b strings.Builder
 			_ = r.CSV(&b) // a builder takes all
-			fmt.Fprint(w, still(b.String()))
+			fmt.Fprint(w, b.String())
 			return
 		}
-		fmt.Fprint(w, still(r.Text())+"\n")
+		fmt.Fprint(w, r.Text())
 	})
 }

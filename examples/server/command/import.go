@@ -58,9 +58,10 @@ func (c cardImportCmd) Run(s *streams) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w; no card was made", c.File+c.From, err)
 	}
+	out := steady{s.out}
 	if c.DryRun {
 		for _, k := range list {
-			fmt.Fprintf(s.out, "%s %s (%s; %d comments; labels: %s)\n", k.column.Key, oneLine(k.title, 60), k.key, k.comments, k.labels)
+			fmt.Fprintf(out, "%s %s (%s; %d comments; labels: %s)\n", k.column.Key, oneLine(k.title, 60), k.key, k.comments, k.labels)
 		}
 		return nil
 	}
@@ -84,7 +85,7 @@ func (c cardImportCmd) Run(s *streams) error {
 			return fmt.Errorf("%d of %d cards are made; run it again for the others, none is made twice: %w", n, len(list), err)
 		}
 		if all = append(all, made); !c.JSON {
-			fmt.Fprintln(s.out, made.Key, made.Column, oneLine(made.Title, 60))
+			fmt.Fprintln(out, made.Key, made.Column, oneLine(made.Title, 60))
 		}
 	}
 	if c.JSON {

@@ -130,6 +130,6 @@ func (c logsCmd) step(w io.Writer, event, data string) (err error) {
 		}
 	case work.StepText, work.StepNote:
 	}
-	_, err = fmt.Fprintf(w, "%s  %-5s  %s\n", step.At.UTC().Format(time.TimeOnly), step.Kind, oneLine(text, 2000))
+	_, err = fmt.Fprintf(steady{w}, "%s  %-5s  %s\n", step.At.UTC().Format(time.TimeOnly), step.Kind, oneLine(text, 2000))
 	return err
 }

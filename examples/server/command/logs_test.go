@@ -54,7 +54,7 @@ func TestLogs(t *testing.T) {
 	defer srv.Close()
 	code, out := server("logs", "--server", srv.URL, "3")
 	require.Zero(t, code, out)
-	require.Equal(t, "08:00:01  text   I look [31maround\n08:00:02  tool   Bash: make test\n08:00:03  file   changes main.go\n08:00:04  usage  0.41 USD so far\nthe run has ended: ok (attempt 2)\n", out)
+	require.Equal(t, "08:00:01  text   I look around\n08:00:02  tool   Bash: make test\n08:00:03  file   changes main.go\n08:00:04  usage  0.41 USD so far\nthe run has ended: ok (attempt 2)\n", out)
 	code, out = server("logs", "--server", srv.URL, "--json", "-f", "--run", "2", "--attempt", "1", "3")
 	require.Zero(t, code, out)
 	require.Equal(t, 5, strings.Count(out, "\n"))

@@ -139,7 +139,7 @@ func run(args []string, out, errs io.Writer, hide func() error, kinds []Kind) in
 	case errors.As(err, &ended):
 		return int(ended)
 	case err != nil:
-		fmt.Fprintln(errs, program+":", err)
+		fmt.Fprintln(steady{errs}, program+":", err)
 		return exitCode(err)
 	}
 	return 0

@@ -13,6 +13,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/gates"
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
+	"github.com/signalbox-dev/signalbox/orchestrator/explain"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 	"github.com/signalbox-dev/signalbox/orchestrator/web/access"
@@ -34,6 +35,13 @@ func TestReviewBindsTheWord(t *testing.T) {
 	}
 	var sent map[string]string
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /tasks/7/explain", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(explain.Explanation{Title: "Tiles \x1b[2J\u202e", Summary: "Waits: \u009b2J", LastNote: "a\rb"})
+	})
+	mux.HandleFunc("POST /tasks/7/retry", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusConflict)
+		_ = json.NewEncoder(w).Encode(web.Problem{Detail: "it is at \x1b]0;x\a"})
+	})
 	mux.HandleFunc("GET /tasks/7/decision", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(shown) })
 	mux.HandleFunc("GET /decisions", func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(web.DecisionList{Decisions: []documents.Decision{shown}})
@@ -45,10 +53,11 @@ func TestReviewBindsTheWord(t *testing.T) {
 	})
 	s := httptest.NewServer(mux)
 	defer s.Close()
-	types := func(args ...string) (int, string) {
-		var out bytes.Buffer
-		code := Run(append(append([]string{"review"}, args...), "--server", s.URL), &out, &out)
-		return code, out.String()
+	run := func(args ...string) (int, string) { return server(append(args, "--server", s.URL)...) }
+	types := func(args ...string) (int, string) { return run(append([]string{"review"}, args...)...) }
+	for _, args := range [][]string{{"why", "7"}, {"retry", "7"}} {
+		_, said := run(args...)
+		require.NotRegexp(t, "[\x1b\r\a\u009b\u202e]", said, args)
 	}
 	code, said := types("7", "--reject", "--why", "too wide", "--wait", "0s", "--diff")
 	require.Zero(t, code, said)

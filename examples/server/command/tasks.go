@@ -15,6 +15,7 @@ import (
 
 	"github.com/signalbox-dev/signalbox/orchestrator/documents"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
+	"github.com/signalbox-dev/signalbox/orchestrator/follow"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/web"
 )
@@ -39,7 +40,7 @@ func read[T any](c printer, s *streams, method, path string, body any, people fu
 	if err := json.Unmarshal(answer, &v); err != nil {
 		return err
 	}
-	people(s.out, v)
+	people(steady{s.out}, v)
 	return nil
 }
 
@@ -90,9 +91,18 @@ func moment(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05Z")
 }
 
-// oneLine is a text of others in one line of a terminal: nothing in it moves the cursor.
+// steady is a terminal that nothing of others steers, or turns the direction of.
+type steady struct{ io.Writer }
+
+// Write writes what is left of a text.
+func (t steady) Write(text []byte) (int, error) {
+	_, err := io.WriteString(t.Writer, follow.Clean(string(text), len(text)))
+	return len(text), err
+}
+
+// oneLine is a text of others in one line.
 func oneLine(text string, most int) string {
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == ' ' }), " ")
+	text = strings.Join(strings.Fields(text), " ")
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most-1]) + "…"
 	}
