@@ -130,7 +130,7 @@ func TestChatDecides(t *testing.T) {
 		for _, c := range old {
 			require.LessOrEqual(k, len(c.ID), messenger.ChoiceMax)
 		}
-		before := k.Rig.Task(item)
+		before, long := k.Rig.Task(item), strings.Repeat(" and more", 2000)
 
 		told := k.press(stranger, "Approve")
 		require.Equal(k, `You are not registered here. An administrator adds you to people in projects.yaml: chat: "666".`, told)
@@ -140,9 +140,9 @@ func TestChatDecides(t *testing.T) {
 
 		require.Equal(k, "SLF-1: why is it rejected?", k.press(annInChat, "Reject"))
 		require.Empty(k, k.reply(stranger, "because I say so"), "a stranger's reply is none")
-		require.Equal(k, "SLF-1: Reject is taken.", k.reply(annInChat, "no limits are named"))
+		require.Equal(k, "SLF-1: Reject is taken.", k.reply(annInChat, "no limits are named"+long))
 		k.Settle(time.Minute)
-		require.True(k, k.Commented(Self, item, "Rejected by ann@example.org (chat, chat): no limits are named"))
+		require.True(k, k.Commented(Self, item, "Rejected by ann@example.org (chat, chat): no limits are named"+long))
 		require.Equal(k, []stage.Role{stage.Analyst, stage.Analyst}, k.Roles())
 
 		require.Contains(k, k.do(annInChat, id, old[0].ID, ""), "SLF-1 has moved on since: it is at analysis", "an old button")

@@ -165,8 +165,7 @@ func (c *Chat) hear(ctx context.Context, a messenger.Act) (none messenger.Answer
 	case task.ActAnswer:
 		err = Answer(ctx, c.Engine, t.ID, a.Text, by)
 	default:
-		why := strings.ToValidUTF8(a.Text[:min(len(a.Text), NoteMax)], "")
-		err = Decide(ctx, c.Engine, t.ID, Word{On: act.on, Why: why, Of: t.State.Head}, by)
+		err = Decide(ctx, c.Engine, t.ID, Word{On: act.on, Why: a.Text, Of: t.State.Head}, by)
 	}
 	var refused *RefusedError
 	var denied *DeniedError
