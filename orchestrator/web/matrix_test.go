@@ -183,6 +183,22 @@ func TestAuthorisationMatrix(t *testing.T) {
 	}
 }
 
+// The right is that of the repository which is acted on, whatever else a request names.
+func TestAnotherRepositoryIsNamedToo(t *testing.T) {
+	t.Parallel()
+	d := openDoor(t)
+	for _, c := range [][2]string{
+		{"/serial-gate/unfreeze", `{"repo":"acme/other","task":1}`},
+		{"/effects/hasten", `{"lane":"chat","repo":"acme/app"}`},
+		{"/dashboard/repos/unfreeze", "repo=acme/other&task=1"},
+		{"/dashboard/effects/hasten", "lane=chat&repo=acme/app"},
+		{"/dashboard/effects/hasten?lane=chat", "task=2&repo=acme/app"},
+	} {
+		header := map[string]string{"Content-Type": "application/x-www-form-urlencoded", "Authorization": "Bearer " + d.tokens[access.Admin]}
+		require.Equal(t, http.StatusForbidden, d.do(http.MethodPost, c[0], header, c[1]).status, c)
+	}
+}
+
 // What a board of our own asks beside its routes.
 func TestColumnsNeedRoles(t *testing.T) {
 	t.Parallel()

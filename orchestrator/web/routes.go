@@ -19,8 +19,8 @@ import (
 const (
 	ofTask   access.Scope = "the task's"
 	ofEffect access.Scope = "the effect's"
-	ofBody   access.Scope = "the one that the body names, or its task; all for a lane"
-	ofPause  access.Scope = "the one that the body names; all without one"
+	ofBody   access.Scope = "the one that the body names; all without one"
+	ofOwed   access.Scope = "that of the task that the body names; all for a lane"
 )
 
 // bodyMax bounds the body of a changing request, in bytes.
@@ -97,11 +97,11 @@ func (s *server) routes() []access.Route {
 		get("/costs", access.Some, s.costs),
 		get("/report", access.Some, s.report),
 		get("/pauses", access.Some, s.pauses),
-		row("POST", "/pauses", access.Operator, ofPause, s.pauses),
-		row("DELETE", "/pauses", access.Operator, ofPause, s.pauses),
+		row("POST", "/pauses", access.Operator, ofBody, s.pauses),
+		row("DELETE", "/pauses", access.Operator, ofBody, s.pauses),
 		row("POST", "/serial-gate/unfreeze", access.Releaser, ofBody, s.unfreeze),
 		row("POST", "/agents/{agent}/resume", access.Operator, access.Every, s.resume),
-		row("POST", "/effects/hasten", access.Operator, ofBody, s.hasten),
+		row("POST", "/effects/hasten", access.Operator, ofOwed, s.hasten),
 		row("POST", "/effects/{id}/again", access.Operator, ofEffect, s.repeatEffect),
 		row("POST", "/admin/reload", access.Admin, access.Every, s.reload),
 		access.Route{
@@ -140,7 +140,7 @@ func (s *server) routes() []access.Route {
 
 func (s *server) mux(routes []access.Route) (*http.ServeMux, error) {
 	return s.Access.Mux(access.Table{Routes: routes, Refuse: s.fail, Find: map[access.Scope]func(*http.Request) (string, error){
-		ofTask: s.repoOfTask, ofEffect: s.repoOfEffect, ofBody: s.repoOfBody, ofPause: repoOfPause,
+		ofTask: s.repoOfTask, ofEffect: s.repoOfEffect, ofBody: repoOfBody, ofOwed: s.repoOfOwed,
 		ofCard: s.repoOfCard, ofBoard: s.repoOfBoard,
 	}})
 }
@@ -207,19 +207,16 @@ func readBody(r *http.Request, into any) error {
 	return nil
 }
 
-func repoOfPause(r *http.Request) (string, error) {
+func repoOfBody(r *http.Request) (string, error) {
 	var in struct{ Repo string }
 	err := readBody(r, &in)
 	return in.Repo, err
 }
 
-func (s *server) repoOfBody(r *http.Request) (string, error) {
-	var in struct {
-		Repo string
-		Task int64
-	}
+func (s *server) repoOfOwed(r *http.Request) (string, error) {
+	var in struct{ Task int64 }
 	if err := readBody(r, &in); err != nil || in.Task < 1 {
-		return in.Repo, err
+		return "", err
 	}
 	t, err := s.Engine.Store.Task(r.Context(), in.Task)
 	return t.Repo, err

@@ -50,11 +50,11 @@ func (s *server) taskNamed(r *http.Request, id string) (task.Task, error) {
 }
 
 func (s *server) doHasten(r *http.Request) (string, error) {
-	if lane := r.PostFormValue("lane"); lane != "" {
+	if lane := r.FormValue("lane"); lane != "" {
 		_, err := admin.HastenLane(r.Context(), s.Engine, lane, byPage(r))
 		return "queue?said=hasten", err
 	}
-	t, err := s.taskNamed(r, r.PostFormValue("task"))
+	t, err := s.taskNamed(r, r.FormValue("task"))
 	if err != nil {
 		return "", err
 	}

@@ -15,7 +15,8 @@ const (
 	ofTask   access.Scope = "the task's"
 	ofEffect access.Scope = "the effect's"
 	ofEntry  access.Scope = "that of the entry's task; all for an entry without one"
-	ofForm   access.Scope = "the one that the form names, or its task; all for a lane"
+	ofForm   access.Scope = "the one that the form names"
+	ofOwed   access.Scope = "that of the task that the form names; all for a lane"
 	ofPlace  access.Scope = "the board's"
 	ofCard   access.Scope = "the card's"
 )
@@ -76,7 +77,7 @@ func (s *server) routes() []access.Route {
 		{"/tasks/{id}/stop", access.Operator, ofTask, s.confirmTask, s.doStop},
 		{"/repos/unfreeze", access.Releaser, ofForm, s.confirmUnfreeze, s.doUnfreeze},
 		{"/agents/resume", access.Operator, access.Every, s.confirmResume, s.doResume},
-		{"/effects/hasten", access.Operator, ofForm, s.confirmHasten, s.doHasten},
+		{"/effects/hasten", access.Operator, ofOwed, s.confirmHasten, s.doHasten},
 		{"/effects/{id}/again", access.Operator, ofEffect, s.confirmAgain, s.doAgain},
 	} {
 		out = append(out, page(a.pattern, a.of, a.ask), access.Route{
@@ -140,7 +141,7 @@ func (s *server) cardRoutes() []access.Route {
 func (s *server) mux() (*http.ServeMux, error) {
 	repos := map[access.Scope]func(*http.Request) (string, error){
 		ofTask: s.repoOfTask, ofEffect: s.repoOfEffect, ofEntry: s.repoOfEntry,
-		ofForm: s.repoOfForm, ofPlace: s.repoOfPlace, ofCard: s.repoOfCard,
+		ofForm: repoOfForm, ofOwed: s.repoOfOwed, ofPlace: s.repoOfPlace, ofCard: s.repoOfCard,
 	}
 	return s.Access.Mux(access.Table{Routes: s.routes(), Identify: s.identify, Refuse: s.refuse, Find: repos})
 }
@@ -186,12 +187,14 @@ func (s *server) repoOfEntry(r *http.Request) (string, error) {
 	return t.Repo, err
 }
 
-func (s *server) repoOfForm(r *http.Request) (string, error) {
-	if text := r.FormValue("task"); text != "" && r.FormValue("lane") == "" {
-		t, err := s.taskNamed(r, text)
-		return t.Repo, err
+func repoOfForm(r *http.Request) (string, error) { return r.FormValue("repo"), nil }
+
+func (s *server) repoOfOwed(r *http.Request) (string, error) {
+	if r.FormValue("lane") != "" {
+		return "", nil
 	}
-	return r.FormValue("repo"), nil
+	t, err := s.taskNamed(r, r.FormValue("task"))
+	return t.Repo, err
 }
 
 func (s *server) repoOfPlace(r *http.Request) (string, error) {
