@@ -80,6 +80,8 @@ func openDoor(t *testing.T) *door {
 		require.NoError(t, err)
 	})
 	d.mine, d.none = d.fill(own, 1, "acme/app", "p1"), d.fill(own, 2, "acme/other", "p2")
+	waits := cards.Arrangement{ID: d.mine.card, Kind: cards.Blocked, Other: d.none.card, By: cards.Person{Name: "Kim"}}
+	require.NoError(t, own.Arrange(t.Context(), waits))
 	return d
 }
 

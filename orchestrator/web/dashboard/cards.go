@@ -28,10 +28,11 @@ type place struct{ ID, Prefix, Repo string }
 
 // key is the name of a card for people.
 func (p place) key(number int64) string {
-	if p.Prefix == "" { // its project is not registered any more
-		return "#" + strconv.FormatInt(number, 10)
+	name := "#" // its project is not registered any more
+	if p.Prefix != "" {
+		name = p.Prefix + "-"
 	}
-	return p.Prefix + "-" + strconv.FormatInt(number, 10)
+	return name + strconv.FormatInt(number, 10)
 }
 
 func (s *server) placeOf(id string) place {
@@ -257,12 +258,15 @@ func (s *server) cardOf(ctx context.Context, story cards.Story, in typed, who ri
 	if n := len(p.Talk) - earlierThan; n > 1 {
 		p.Earlier, p.Talk = p.Talk[:n], p.Talk[n:]
 	}
-	for _, c := range story.BlockedBy {
-		p.BlockedBy = append(p.BlockedBy, s.viewOf(c))
+	views := func(list []cards.Card) (out []cardView) {
+		for _, c := range list {
+			if out = append(out, s.viewOf(c)); !reader.Reads(s.placeOf(c.Project).Repo) {
+				out[len(out)-1].Title = ""
+			}
+		}
+		return out
 	}
-	for _, c := range story.Blocks {
-		p.Blocks = append(p.Blocks, s.viewOf(c))
-	}
+	p.BlockedBy, p.Blocks = views(story.BlockedBy), views(story.Blocks)
 	for _, e := range slices.Backward(story.Log) {
 		p.Log = append(p.Log, s.logLine(e, story))
 	}
