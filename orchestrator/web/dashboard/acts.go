@@ -60,7 +60,7 @@ func (s *server) confirmTask(r *http.Request) (view, error) {
 }
 
 func (s *server) confirmUnfreeze(r *http.Request) (view, error) {
-	repo, err := s.repoToUnfreeze(r)
+	repo, f, err := s.repoToUnfreeze(r)
 	if err != nil {
 		return view{}, err
 	}
@@ -68,8 +68,8 @@ func (s *server) confirmUnfreeze(r *http.Request) (view, error) {
 		Question: "Unfreeze " + repo + "?", Effect: "Tasks of the repository may begin again.",
 		Action: "repos/unfreeze", Fields: map[string]string{"repo": repo}, Button: "Unfreeze", Back: "repos",
 	}
-	if f := first(readBlocks(r.Context(), s.Engine).Serial.Frozen, repo); f != nil {
-		c.Cause = f.Reason
+	if f != nil {
+		c.Cause, c.Fields["cause"] = f.Reason, access.Hash(f.Reason)
 	}
 	return c.view("repos")
 }
@@ -169,7 +169,10 @@ func (s *server) doStop(r *http.Request) (string, error) {
 }
 
 func (s *server) doUnfreeze(r *http.Request) (string, error) {
-	repo, err := s.repoToUnfreeze(r)
+	repo, f, err := s.repoToUnfreeze(r)
+	if seen := r.PostFormValue("cause"); f != nil && seen != "" && seen != access.Hash(f.Reason) {
+		err = &admin.RefusedError{Why: "it is frozen for another cause since that was shown: " + f.Reason}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -180,13 +183,13 @@ func (s *server) doUnfreeze(r *http.Request) (string, error) {
 	return "repos?said=" + map[bool]string{true: "unfrozen", false: "not-frozen"}[was], err
 }
 
-// repoToUnfreeze is that of a form, where it can be unfrozen.
-func (s *server) repoToUnfreeze(r *http.Request) (repo string, err error) {
+// repoToUnfreeze is that of a form, where it can be unfrozen, with its freeze; nil = there is none.
+func (s *server) repoToUnfreeze(r *http.Request) (repo string, f *frozen, err error) {
 	repo = r.FormValue("repo")
 	if _, known := s.Engine.Projects.ByRepo(repo); !known {
 		err = notFound("The repository is not registered.")
 	} else if s.Unfreeze == nil {
 		err = notFound("This program runs without the serial gate (ORCH_SERIAL_GATE_ENABLED).")
 	}
-	return repo, err
+	return repo, first(readBlocks(r.Context(), s.Engine).Serial.Frozen, repo), err
 }

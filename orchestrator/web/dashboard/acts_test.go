@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -113,19 +114,6 @@ func TestGuesses(t *testing.T) {
 	})
 }
 
-// Without a token nothing can be changed, and the answer says how one is made.
-func TestNoTokenConfigured(t *testing.T) {
-	inWorld(t, func(o *dashboard.Options) { o.Access = access.New(access.Options{PublicRead: true}) }, func(w *world) {
-		w.card(project, "x")
-		for _, path := range []string{"/tasks/1/retry", "/tasks/1/stop", "/repos/unfreeze", "/effects/hasten", "/session"} {
-			a := w.post(path, url.Values{"repo": {repo}, "token": {""}, "task": {"1"}})
-			require.Equal(w, http.StatusUnauthorized, a.status, path)
-			require.Contains(w, a.body, "signalbox token add", path)
-		}
-		require.Empty(w, w.acts())
-	})
-}
-
 func TestRetry(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.card(project, "x")
@@ -170,7 +158,14 @@ func TestUnfreeze(t *testing.T) {
 		w.freeze(0, "task 7 is degraded")
 		w.shows("/repos", "frozen task 7 is degraded for")
 		require.Contains(w, w.get("/repos/unfreeze?repo="+repo).body, `<a href="../tasks/7">task 7</a> is degraded`)
-		a := w.post("/repos/unfreeze", right("repo", repo))
+		seen := regexp.MustCompile(`name="cause" value="(\w+)"`).FindStringSubmatch(w.get("/repos/unfreeze?repo=" + repo).body)
+		require.NotNil(w, seen)
+		w.freeze(0, "task 8 is degraded")
+		a := w.post("/repos/unfreeze", right("repo", repo, "cause", seen[1]))
+		require.Equal(w, http.StatusConflict, a.status, "of that nobody has spoken")
+		require.Contains(w, a.body, "task 8 is degraded")
+		w.freeze(0, "task 7 is degraded")
+		a = w.post("/repos/unfreeze", right("repo", repo, "cause", seen[1]))
 		require.Equal(w, "../repos?said=unfrozen", a.header.Get("Location"))
 		require.NotContains(w, w.get("/repos").body, "is degraded")
 		require.Equal(w, "../repos?said=not-frozen", w.post("/repos/unfreeze", right("repo", repo)).header.Get("Location"))
@@ -194,7 +189,6 @@ func TestResume(t *testing.T) {
 		require.Regexp(w, `Paused agents 1 .* claude opus paused its vendor has no such model\. Name another model under agents in the registry and reload it\. no <model> .* is tried .* 0 Resume…`, plain(w.get("/queue").body))
 		w.has("/queue", `href="./agents/resume?agent=claude"`)
 		w.shows("/agents/resume?agent=claude", "Resume claude?")
-		require.Equal(w, http.StatusUnauthorized, w.post("/agents/resume", url.Values{"agent": {"claude"}}).status)
 		require.Equal(w, "../queue?said=resumed", w.post("/agents/resume", right("agent", "claude")).header.Get("Location"))
 		require.NotContains(w, w.get("/queue").body, "Paused agents")
 		require.Equal(w, "../queue?said=not-paused", w.post("/agents/resume", right("agent", "claude")).header.Get("Location"))
