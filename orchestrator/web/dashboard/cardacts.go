@@ -25,7 +25,7 @@ const (
 )
 
 const (
-	wordsSignIn   = "You are not signed in. Type a token too, and send it again: your words are still here."
+	wordsSignIn   = "You are not signed in. Sign in in another tab, or type a token too, and send it again: your words are still here."
 	wordsConflict = "Somebody else has changed the card meanwhile. What it says now stands below. Save again to replace it with your words."
 	wordsUnsaved  = "It is not saved, or the answer was lost: the database does not answer. Your words are still here: send them again."
 )
@@ -140,6 +140,7 @@ func (s *server) objection(err error) (wrong string, status int) {
 type unsentForm struct {
 	Wrong, Action string
 	Fields        []unsentField
+	Who           rights
 }
 
 type unsentField struct {
@@ -149,7 +150,7 @@ type unsentField struct {
 
 // unsent is a page that needs nothing but what was sent.
 func unsent(r *http.Request, wrong string) view {
-	f := unsentForm{Wrong: wrong, Action: strings.TrimPrefix(r.URL.Path, "/")}
+	f := unsentForm{Wrong: wrong, Action: strings.TrimPrefix(r.URL.Path, "/"), Who: rightsOf(r)}
 	for name, values := range r.PostForm {
 		large := slices.Contains([]string{"body", "title", "description", "labels"}, name)
 		for _, value := range values {
@@ -241,12 +242,13 @@ func (s *server) doMoveAll(r *http.Request, by cards.Person) (string, error) {
 func (s *server) doSay(r *http.Request, by cards.Person) (string, error) {
 	id, column, body := r.PathValue("id"), r.PostForm.Get("column"), r.PostForm.Get("body")
 	a := admin.Act{Card: id, Key: r.PostForm.Get("key"), Body: body, Column: column, By: by}
-	if strings.TrimSpace(body) == "" && access.ForColumn(stage.Status(column)) == access.Operator {
+	verdict := access.ForColumn(stage.Status(column)) != access.Operator
+	if strings.TrimSpace(body) == "" && !verdict {
 		a.Column = "" // only a verdict may go without a comment
 	}
 	err := s.carryOut(r, a)
 	if column != "" {
-		said := map[bool]string{true: "moved", false: "decided"}[access.ForColumn(stage.Status(column)) == access.Operator]
+		said := map[bool]string{true: "decided", false: "moved"}[verdict]
 		return cmp.Or(local(r.PostForm.Get("next")), cardAddress(id)) + "?said=" + said, err
 	}
 	return cardAddress(id) + "?said=said#talk", err

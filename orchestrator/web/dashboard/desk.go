@@ -270,8 +270,9 @@ func (s *server) doDecide(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	need, p, who := access.ForColumn(stage.Status(r.PostForm.Get("column"))), access.Of(r.Context()), byPage(r)
-	on, ok := stage.BoardTrigger(stage.Status(r.PostForm.Get("column")))
+	word := stage.Status(r.PostForm.Get("column"))
+	need, p, who := access.ForColumn(word), access.Of(r.Context()), byPage(r)
+	on, ok := stage.BoardTrigger(word)
 	if !ok || need == access.Operator {
 		return "", badRequest("The form has no decision.")
 	}

@@ -125,6 +125,11 @@ func TestDecideOnThePage(t *testing.T) {
 		require.Equal(t, http.StatusSeeOther, w.post("/tasks/1/decide", right("column", "approved", "commit", now.State.Head)).status)
 		w.Settle(time.Minute)
 		require.NotEqual(t, stage.Analysis, w.Task(tk.TrackerIssueID).State.Stage)
+		require.Equal(t, http.StatusSeeOther, w.post("/tasks/1/stop", right()).status)
+		w.Settle(time.Minute)
+		late := w.post("/tasks/1/decide", right("form", "decide", "column", "rejected", "commit", now.State.Head, "body", "my <words>"))
+		require.Equal(t, http.StatusConflict, late.status)
+		require.Contains(t, late.body, ">my &lt;words&gt;</textarea>", "where nothing is asked any more")
 	})
 }
 
@@ -205,8 +210,9 @@ func TestWhoDecidesOnThePage(t *testing.T) {
 			require.NoError(t, err)
 			return w.post("/tasks/1/decide", url.Values{"token": {secret}, "column": {string(column)}, "commit": {tk.State.Head}}).status
 		}
-		require.Equal(t, http.StatusForbidden, post(access.Viewer, stage.StatusApproved))
-		require.Equal(t, http.StatusForbidden, post(access.Operator, stage.StatusApproved))
+		over := w.post("/tasks/1/decide", url.Values{"form": {"decide"}, "column": {"rejected"}, "commit": {tk.State.Head}, "body": {"my words"}})
+		require.Equal(t, http.StatusUnauthorized, over.status, "a session has ended")
+		require.Regexp(t, `(?s)>my words</textarea>.*<input id="token-\w+" name="token"`, over.body)
 		require.Equal(t, http.StatusForbidden, post(access.Approver, stage.StatusConfirmDeploy))
 		require.Equal(t, http.StatusConflict, post(access.Releaser, stage.StatusConfirmDeploy), "it is not asked for")
 		require.Equal(t, http.StatusSeeOther, post(access.Approver, stage.StatusApproved))
