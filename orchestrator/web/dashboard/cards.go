@@ -260,9 +260,10 @@ func (s *server) cardOf(ctx context.Context, story cards.Story, in typed, who ri
 	}
 	views := func(list []cards.Card) (out []cardView) {
 		for _, c := range list {
-			if out = append(out, s.viewOf(c)); !reader.Reads(s.placeOf(c.Project).Repo) {
-				out[len(out)-1].Title = ""
+			if !reader.Reads(s.placeOf(c.Project).Repo) {
+				c.Title = ""
 			}
+			out = append(out, s.viewOf(c))
 		}
 		return out
 	}

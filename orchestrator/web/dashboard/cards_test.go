@@ -162,11 +162,8 @@ func TestCardActsAreEvents(t *testing.T) {
 func TestWhoMayChangeCards(t *testing.T) {
 	d := signedIn(t)
 	card := d.made("one")
-	try := func(header ...string) int {
-		return d.post(card+"/move", url.Values{"column": {"done"}, "name": {"Kim"}}, header...).status
-	}
+	try := func() int { return d.post(card+"/move", url.Values{"column": {"done"}, "name": {"Kim"}}).status }
 	require.Equal(t, http.StatusSeeOther, try())
-	require.Equal(t, http.StatusForbidden, try("Sec-Fetch-Site", "cross-site"))
 	d.bearer = ""
 	require.Equal(t, http.StatusUnauthorized, try(), "who is on this machine reads")
 	d.from = "192.0.2.1:1"

@@ -76,10 +76,9 @@ func (s *server) historyRows(w http.ResponseWriter, r *http.Request) {
 	kind := map[string]string{"csv": "text/csv; charset=utf-8", "json": "application/json"}[r.PathValue("kind")]
 	switch {
 	case err != nil:
-		f := s.failureOf(err)
-		http.Error(w, f.text, f.status)
+		s.plain(w, err)
 	case kind == "":
-		http.Error(w, "There is csv, and json.", http.StatusNotFound)
+		s.plain(w, notFound("There is csv, and json."))
 	default:
 		w.Header().Set("Content-Type", kind)
 		w.Header().Set("Content-Disposition", `attachment; filename="history.`+r.PathValue("kind")+`"`)

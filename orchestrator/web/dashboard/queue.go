@@ -142,17 +142,9 @@ func (s *server) tasksOf(ctx context.Context, ids map[int64]bool) (map[int64]tas
 	return out, nil
 }
 
-// Label is the name of a task in a list.
-func (q queueLine) Label() string { return label(q.TaskID, q.Task) }
-
-// Label is the same.
-func (f failedLine) Label() string { return label(f.TaskID, f.Task) }
-
+// label is the name of a task in a list.
 func label(id int64, t task.Task) string {
-	if t.ID == 0 {
-		return strconv.FormatInt(id, 10)
-	}
-	return item(t.WorkItemID)
+	return cmp.Or(item(t.WorkItemID), strconv.FormatInt(id, 10))
 }
 
 // In is the part of the pool that the job is in, or empty.

@@ -231,7 +231,6 @@ func (s *server) ciLog(w http.ResponseWriter, r *http.Request) {
 
 // plain answers with an error as text.
 func (s *server) plain(w http.ResponseWriter, err error) {
-	v := s.failed(err)
-	text, _ := v.Data.(string)
-	http.Error(w, text, v.Status)
+	f := s.failureOf(err)
+	http.Error(w, f.text, f.status)
 }

@@ -108,11 +108,7 @@ func (s *server) askToken(w http.ResponseWriter, r *http.Request, no *access.Ref
 
 // session is a page for everybody, which shows to people who they are.
 func (s *server) session(w http.ResponseWriter, r *http.Request) {
-	p, err := s.Access.Identify(r)
-	if err != nil {
-		p = access.Principal{}
-	}
-	r = r.WithContext(access.With(r.Context(), p))
+	r = r.WithContext(access.With(r.Context(), s.reader(r)))
 	f := s.frame(r, s.signInView("", local(r.URL.Query().Get("next")), 0))
 	if f.Who != "" {
 		f.Title = "You are " + f.Who

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"regexp"
@@ -19,7 +20,7 @@ func (s *server) funcs() template.FuncMap {
 	return template.FuncMap{
 		"age": age, "clock": clock, "span": span, "dollars": stage.Dollars, "tokens": tokens,
 		"thousands": stage.Thousands, "linked": linked,
-		"short": short, "item": item, "anchor": anchor, "dict": dict, "status": statusName, "laneQuery": laneQuery,
+		"short": short, "item": item, "anchor": anchor, "dict": dict, "status": statusName, "laneQuery": laneQuery, "label": label,
 		"words": agentWords, "doing": doingText, "did": did, "counts": counts, "sofar": sofar,
 		"columns": cards.Columns, "columnName": columnName, "account": account, "cardAddress": cardAddress,
 		"price":     func(usd float64, unpriced int64) string { return stage.Price(int64(usd*1e6+0.5), unpriced) },
@@ -98,11 +99,8 @@ func item(id string) string {
 
 // statusName is the name of a board status.
 func statusName(key stage.Status) string {
-	info, ok := stage.StatusNamed(key)
-	if !ok {
-		return string(key)
-	}
-	return info.Name
+	info, _ := stage.StatusNamed(key)
+	return cmp.Or(info.Name, string(key))
 }
 
 var nameForm = regexp.MustCompile(`[^a-zA-Z0-9]+`)
