@@ -36,7 +36,7 @@ func (g *Git) clear(p checkout) error {
 // older program has made are not listed: their marks name no task.
 func (g *Git) Remains(context.Context) ([]work.Remains, error) {
 	var out []work.Remains
-	for _, pattern := range []string{"index-*", "check-*", quarantined + "*", "rebase/*"} {
+	for _, pattern := range []string{"index-*", "check-*", quarantined + "*"} {
 		found, err := g.found(pattern)
 		if err != nil {
 			return nil, err

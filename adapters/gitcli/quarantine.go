@@ -22,7 +22,7 @@ import (
 // agent's own task only.
 const readLimit = 30 * time.Second
 
-// quarantined begins the names of the directories that agents' objects are looked at in.
+// quarantined begins the names of the directories that agents' objects are looked at in, and commits made anew.
 const quarantined = "take-"
 
 // fetchOwn brings a commit of the task's repository into the mirror: its objects

@@ -12,9 +12,8 @@ import (
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
-// CatchUp implements work.Rebaser. The rebase is made in a checkout of its own
-// beside the mirror, so that neither a crash nor a conflict leaves anything half
-// done where agents work.
+// CatchUp implements work.Rebaser. The rebase is made beside the mirror, so that neither a crash nor a conflict
+// leaves anything half done where agents work.
 func (g *Git) CatchUp(ctx context.Context, s work.Workspace, always bool) (none work.CaughtUp, err error) {
 	p, err := g.locate(s)
 	if err != nil {
@@ -73,42 +72,35 @@ func (g *Git) standsOn(ctx context.Context, p checkout, base, head string, strai
 	return strings.TrimSpace(merges) == "", err
 }
 
-// rebase makes the commits of head anew on base and returns the new tip.
+// rebase makes the commits of head anew on base and returns the new tip. It has a repository and a checkout of its own, which
+// hold no file of the branch but attributes: line ends that these change, and names that no disk takes, are in nobody's way.
 func (g *Git) rebase(ctx context.Context, p checkout, base, head string) (tip string, err error) {
-	dir := filepath.Join(g.opt.Root, "rebase", strings.TrimSuffix(filepath.Base(p.mirror), ".git")+"--"+p.WorkItem)
-	drop := func() error {
-		if err := g.remove(dir); err != nil {
-			return err
-		}
-		_, err := g.git(ctx, p.mirror, "worktree", "prune")
-		return err
-	}
-	if err := drop(); err != nil { // a crash may have left one
-		return "", err
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return "", err
-	}
-	defer func() {
-		if failed := drop(); err == nil {
-			err = failed
-		}
-	}()
-	if _, err := g.git(ctx, p.mirror, "worktree", "add", "--quiet", "--force", "--detach", dir, head); err != nil {
-		return "", err
-	}
-	link, err := os.ReadFile(filepath.Join(dir, ".git")) // no tree has one
+	dir, err := os.MkdirTemp(g.opt.Root, quarantined)
 	if err != nil {
 		return "", err
 	}
-	in := call{
-		repo: strings.TrimSpace(strings.TrimPrefix(string(link), "gitdir: ")),
-		tree: dir,
-		env:  []string{"GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true"},
-		args: []string{
-			"-c", "rebase.autoStash=false", "-c", "rerere.enabled=false",
-			"rebase", "--quiet", "--no-autosquash", "--no-rebase-merges", base,
-		},
+	defer func() { err = errors.Join(err, g.remove(dir)) }()
+	in := call{repo: filepath.Join(dir, ".git"), tree: dir, env: []string{
+		"GIT_OBJECT_DIRECTORY=" + filepath.Join(p.mirror, "objects"), "GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true",
+	}}
+	err = writeAll(map[string]string{
+		filepath.Join(in.repo, "HEAD"):                    head + "\n",
+		filepath.Join(in.repo, "config"):                  "[core]\n\tsparseCheckout = true\n",
+		filepath.Join(in.repo, "info", "sparse-checkout"): ".gitattributes\n",
+	})
+	if err == nil {
+		err = os.Mkdir(filepath.Join(in.repo, "refs"), 0o700)
+	}
+	if err != nil {
+		return "", err
+	}
+	in.args = []string{"read-tree", "--reset", "-u", head}
+	if _, err := g.run(ctx, in); err != nil {
+		return "", err
+	}
+	in.args = []string{
+		"-c", "rebase.autoStash=false", "-c", "rerere.enabled=false",
+		"rebase", "--quiet", "--no-autosquash", "--no-rebase-merges", base,
 	}
 	if _, failed := g.run(ctx, in); failed != nil {
 		in.args = []string{"diff", "--name-only", "--diff-filter=U", "-z"}
@@ -118,7 +110,9 @@ func (g *Git) rebase(ctx context.Context, p checkout, base, head string) (tip st
 		}
 		return "", failed
 	}
-	return g.ref(ctx, in.repo, "HEAD")
+	in.args = []string{"rev-parse", "HEAD"}
+	out, err := g.run(ctx, in)
+	return strings.TrimSpace(out), err
 }
 
 // passBy marks the checkout as one that the mirror's branch has gone on without, if
