@@ -305,13 +305,17 @@ func TestBadSpaces(t *testing.T) {
 	}
 }
 
-// A branch that was made in an earlier life is taken over; another's is not.
+// A branch that was made in an earlier life is taken over, whatever else was brought into it; another's is not.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	k := setup(t)
-	k.open()
+	dir := k.open()
+	other := run(t, dir, "commit-tree", "HEAD^^{tree}", "-p", "HEAD^", "-m", "APP-0: begin\n\nSignalbox-Task: 9.9")
+	run(t, dir, "rebase", "--quiet", other)
 	begin := k.take().SHA
 	k.push(begin, "")
+	k.open()
+	require.Equal(t, begin, k.take().SHA)
 	k.root = t.TempDir() // the disk was lost
 	k.restart()
 	k.open()

@@ -198,14 +198,23 @@ func begin(p checkout) string {
 // trailer begins the line that says whose a branch is.
 const trailer = "Signalbox-Task: "
 
-// owner returns the task of a branch, which the first commit that names one says, of those
-// that main does not have. Empty when none does.
-func (g *Git) owner(ctx context.Context, p checkout, tip string) (string, error) {
+// owner returns the task of a branch, which its commits say that main does not have: the space's own when any of them does, for
+// others' branches may be merged into it, else the first that is named. Empty when none is.
+func (g *Git) owner(ctx context.Context, p checkout, tip string) (owner string, err error) {
 	out, err := g.git(ctx, p.mirror, "log", "--reverse", "--grep=^"+trailer, "--format=%B%x00", tip, "^refs/remotes/origin/"+p.Main, "--")
-	first, _, _ := strings.Cut(out, "\x00")
-	_, after, _ := strings.Cut("\n"+first, "\n"+trailer)
-	owner, _, _ := strings.Cut(after, "\n")
-	return strings.TrimSpace(owner), err
+	for body := range strings.SplitSeq(out, "\x00") {
+		if named := taskIn(body); owner == "" || named != "" && named == p.Identity {
+			owner = named
+		}
+	}
+	return owner, err
+}
+
+// taskIn returns the task that a commit's message names; empty when it names none.
+func taskIn(body string) string {
+	_, after, _ := strings.Cut("\n"+body, "\n"+trailer)
+	named, _, _ := strings.Cut(after, "\n")
+	return strings.TrimSpace(named)
 }
 
 // setAside keeps the branch that an earlier task of the same work item has left in this
