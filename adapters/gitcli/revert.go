@@ -91,23 +91,24 @@ func (g *Git) landedFrom(ctx context.Context, p checkout, l work.Landing) (strin
 	if err != nil {
 		return "", errors.Join(unclear, err)
 	}
-	n, merges, begun := 0, 0, false
+	task, n, straight := "", 0, 0 // the branch's task, its commits, and those of them that are no merges
+	seen, merges := 0, 0
 	for _, text := range strings.Split(out, "\x00")[1:] {
 		parents, body, _ := strings.Cut(text, "\n")
-		if n++; strings.Contains(parents, " ") {
+		if seen++; strings.Contains(parents, " ") {
 			merges++
 		}
-		if begun = strings.Contains("\n"+body, "\n"+trailer); begun { // the first commit of the branch
-			break
+		if named := taskIn(body); named != "" && (n == 0 || named == task) { // agents write again what the first commit says
+			task, n, straight = named, seen, seen-merges
 		}
 	}
-	tries := []int{n - merges, 1}
+	tries := []int{straight, 1}
 	switch same := l.Merge == l.Head; { // main was moved forward to the branch
-	case same && (!begun || merges > 0):
+	case same && (n == 0 || straight < n):
 		return "", unclear
 	case same:
 		return fmt.Sprintf("%s~%d", l.Merge, n), nil
-	case !begun:
+	case n == 0:
 		tries = tries[1:]
 	}
 	for _, back := range tries {

@@ -21,13 +21,14 @@ func (k *kit) clone() string {
 	return dir
 }
 
-// built is a task branch of two commits of its developer, pushed.
+// built is a task branch of two commits of its developer, pushed. The last says what the first of a branch does.
 func (k *kit) built() (head string) {
 	k.Helper()
 	dir := k.open()
 	commit(k, dir, "src/a.go", "package a\n")
-	head = commit(k, dir, "src/b.go", "package a\n\nvar B = 1\n")
-	k.take()
+	commit(k, dir, "src/b.go", "package a\n\nvar B = 1\n")
+	run(k, dir, "commit", "--quiet", "--amend", "-m", "add b\n\nSignalbox-Task: "+k.space.Identity)
+	head = k.take().SHA
 	require.NoError(k, k.g.Push(k.Context(), k.space, head, ""))
 	return head
 }
