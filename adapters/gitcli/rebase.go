@@ -68,12 +68,18 @@ func (g *Git) standsOn(ctx context.Context, p checkout, base, head string, strai
 	if err != nil || !ok || !straight {
 		return ok, err
 	}
-	merges, err := g.git(ctx, p.mirror, "rev-list", "--merges", "--max-count=1", base+".."+head)
-	return strings.TrimSpace(merges) == "", err
+	merges, err := g.merges(ctx, p, base, head)
+	return !merges, err
 }
 
-// rebase makes the commits of head anew on base and returns the new tip. It has a repository and a checkout of its own, which
-// hold no file of the branch but attributes: line ends that these change, and names that no disk takes, are in nobody's way.
+func (g *Git) merges(ctx context.Context, p checkout, base, head string) (bool, error) {
+	found, err := g.git(ctx, p.mirror, "rev-list", "--merges", "--max-count=1", base+".."+head)
+	return found != "", err
+}
+
+// rebase makes the commits of head anew on base and returns the new tip; what its merges have changed by themselves is a
+// commit on top. It has a repository and a checkout of its own, which hold no file of the branch but attributes: line ends
+// that these change, and names that no disk takes, are in nobody's way.
 func (g *Git) rebase(ctx context.Context, p checkout, base, head string) (tip string, err error) {
 	dir, err := os.MkdirTemp(g.opt.Root, quarantined)
 	if err != nil {
@@ -110,9 +116,20 @@ func (g *Git) rebase(ctx context.Context, p checkout, base, head string) (tip st
 		}
 		return "", failed
 	}
-	in.args = []string{"rev-parse", "HEAD"}
+	in.args = []string{"rev-parse", "HEAD", "HEAD^{tree}"}
 	out, err := g.run(ctx, in)
-	return strings.TrimSpace(out), err
+	if err != nil {
+		return "", err
+	}
+	tip, tree, _ := strings.Cut(strings.TrimSpace(out), "\n")
+	if merges, err := g.merges(ctx, p, base, head); err != nil || !merges {
+		return tip, err
+	}
+	whole, err := g.mergeTree(ctx, p, base, head, base)
+	if err != nil || whole == tree {
+		return tip, err
+	}
+	return g.commitTree(ctx, p, whole, tip, p.WorkItem+": what merges have changed")
 }
 
 // passBy marks the checkout as one that the mirror's branch has gone on without, if

@@ -110,7 +110,7 @@ func TestCatchUpConflict(t *testing.T) {
 	require.False(t, has)
 }
 
-// A branch with merges is made straight only when the option says so.
+// A branch with merges is made straight only when the option says so, and has what these have changed.
 func TestCatchUpMerges(t *testing.T) {
 	t.Parallel()
 	k := setup(t)
@@ -118,7 +118,8 @@ func TestCatchUpMerges(t *testing.T) {
 	commit(t, dir, "src/a.go", "package a\n")
 	base := k.pushMain("b.go", "package b\n")
 	k.open()
-	run(t, dir, "-c", "user.name=kim", "-c", "user.email=kim@example.org", "merge", "--quiet", "--no-edit", "origin/main")
+	run(t, dir, "-c", "user.name=kim", "-c", "user.email=kim@example.org", "merge", "--quiet", "--no-commit", "origin/main")
+	commit(t, dir, "src/a.go", "package a // fits b\n")
 	merged := k.take()
 	got, err := k.g.CatchUp(t.Context(), k.space, false)
 	require.NoError(t, err)
