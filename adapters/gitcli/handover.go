@@ -172,9 +172,7 @@ func (g *Git) claimBranch(ctx context.Context, p checkout, tip string) (string, 
 	if !g.opt.Shared {
 		return tip, nil
 	}
-	branch := "refs/heads/" + p.Branch
-	_, err := g.remotely(ctx, p,
-		"push", "--quiet", "--no-verify", "--force-with-lease="+branch+":", "--", p.CloneURL, tip+":"+branch)
+	err := g.moveRemote(ctx, p, "refs/heads/"+p.Branch, "", tip)
 	if err == nil {
 		return tip, nil
 	}
@@ -243,8 +241,7 @@ func (g *Git) handOverOnto(ctx context.Context, p checkout, tip string) (other w
 	if err := g.handOver(ctx, p, tip); err != nil {
 		return other, err
 	}
-	_, err = g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--force-with-lease="+onto(p)+":", "--", p.CloneURL, tip+":"+onto(p))
-	if err == nil {
+	if err = g.moveRemote(ctx, p, onto(p), "", tip); err == nil {
 		return other, nil
 	}
 	other, again := g.caughtUp(ctx, p)
@@ -298,7 +295,7 @@ var (
 		`\S+: Permission denied \(`,
 		`fatal: repository '.*' not found$`, `fatal: '.*' does not appear to be a git repository$`,
 		`(?:remote: )?ERROR: .*(?:not found|not be found|denied|permission)`,
-		`fatal: couldn't find remote ref `, `fatal: invalid refspec `,
+		`fatal: couldn't find remote ref `, `fatal: fsck error in `, `fatal: invalid refspec `,
 		`.*exists; cannot create `, // a branch is in the way of the directory that another's name needs
 	}, "|") + `)`)
 )

@@ -242,8 +242,5 @@ func (g *Git) RemoveBranch(ctx context.Context, s work.Workspace, branch, sha st
 	if err := g.makeMirror(ctx, p); err != nil {
 		return err
 	}
-	ref := "refs/heads/" + branch
-	_, err = g.remotely(ctx, p,
-		"push", "--quiet", "--no-verify", "--force-with-lease="+ref+":"+sha, "--", p.CloneURL, ":"+ref)
-	return err
+	return g.moveRemote(ctx, p, "refs/heads/"+branch, sha, "")
 }

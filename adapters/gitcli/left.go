@@ -218,13 +218,14 @@ func (g *Git) changes(ctx context.Context, p checkout, m mark, base string) (com
 	if err != nil {
 		return nil, 0, err
 	}
-	temp, err := os.MkdirTemp(g.opt.Root, "index-")
+	index, drop, err := g.tempIndex()
 	if err != nil {
 		return nil, 0, err
 	}
-	defer os.RemoveAll(temp) // a temporary index; what is left of it harms nobody
-	in := call{repo: p.mirror, tree: p.dir, env: []string{"GIT_INDEX_FILE=" + filepath.Join(temp, "index")}, most: leftNames, cut: true}
-	if err := copyIndex(p.index, filepath.Join(temp, "index")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	defer drop()
+	in := inCheckout(p, index)
+	in.most, in.cut = leftNames, true
+	if err := copyIndex(p.index, index); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, err
 	}
 	in.args = []string{"read-tree", "--reset", at.tree} // what is the same has its times yet: only what has others is read

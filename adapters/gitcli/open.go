@@ -107,16 +107,21 @@ func (g *Git) makeMirror(ctx context.Context, p checkout) error {
 
 // fetch brings refs of the remote into the mirror.
 func (g *Git) fetch(ctx context.Context, p checkout, refs ...string) error {
-	_, err := g.remotely(ctx, p, append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL}, refs...)...)
+	_, err := g.remotely(ctx, p, fetching(p.CloneURL, refs...)...)
 	return err
+}
+
+// fetching are the arguments of a fetch of nothing but some refs.
+func fetching(from string, refs ...string) []string {
+	return append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", from}, refs...)
 }
 
 // tracked names a branch there and here for a fetch.
 func tracked(branch string) string { return "+refs/heads/" + branch + ":refs/remotes/origin/" + branch }
 
 func (g *Git) fetchMain(ctx context.Context, p checkout) error {
-	_, err := g.remotely(ctx, p, "-c", "fetch.fsckObjects=false", // old history may have faults that every host and clone takes
-		"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, tracked(p.Main))
+	unchecked := []string{"-c", "fetch.fsckObjects=false"} // old history may have faults that every host and clone takes
+	_, err := g.remotely(ctx, p, append(unchecked, fetching(p.CloneURL, tracked(p.Main))...)...)
 	if err != nil && !fault.Retryable(err) {
 		if _, looked := g.remote(ctx, p); looked != nil { // it is not the repository that says so
 			err = looked

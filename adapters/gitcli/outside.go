@@ -134,12 +134,12 @@ func (g *Git) overlay(ctx context.Context, p checkout, m mark, commit string) (o
 			o.hidden = append(o.hidden, s.name)
 		}
 	}
-	temp, err := os.MkdirTemp(g.opt.Root, "index-")
+	index, drop, err := g.tempIndex()
 	if err != nil {
 		return o, err
 	}
-	defer os.RemoveAll(temp) // a temporary index; what is left of it harms nobody
-	in := call{repo: p.mirror, env: []string{"GIT_INDEX_FILE=" + filepath.Join(temp, "index")}, args: []string{"read-tree", commit}}
+	defer drop()
+	in := call{repo: p.mirror, env: []string{"GIT_INDEX_FILE=" + index}, args: []string{"read-tree", commit}}
 	if _, err := g.run(ctx, in); err != nil {
 		return o, err
 	}

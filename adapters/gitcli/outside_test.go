@@ -95,6 +95,10 @@ func TestMessagesThatSkipCI(t *testing.T) {
 		_, err := k.g.Take(t.Context(), k.space)
 		require.ErrorContains(t, err, "keeps CI from running, as [skip ci] does: reword it", message)
 	}
+	run(t, dir, "update-ref", "HEAD", run(t, dir, "commit-tree", "HEAD^{tree}", "-m", "of nothing"))
+	_, err := k.g.Take(t.Context(), k.space)
+	require.ErrorContains(t, err, "has no history with main: rebase it onto origin/main")
+	run(t, dir, "reset", "--quiet", "HEAD@{1}")
 	k.pushMain("[skip ci]", "x")
 	require.Empty(t, k.reopen().Left)
 	run(t, dir, "commit", "--quiet", "--amend", "--message", "skip ci [skip]")

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
+	"github.com/signalbox-dev/signalbox/orchestrator/fault"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -66,6 +67,13 @@ func TestAdoptWithinLimits(t *testing.T) {
 	got, err := k.g.Adopt(t.Context(), k.space, sha)
 	require.NoError(t, err)
 	require.NotEmpty(t, got.SHA)
+
+	commit(t, dir, ".gitmodules", "[submodule \"x\"]\n\tpath = x\n\turl = -x\n") // which git refuses for ever
+	run(t, dir, "push", "--quiet", "origin", "HEAD")
+	_, err = k.g.Adopt(t.Context(), k.space, sha)
+	require.ErrorContains(t, err, "disallowed submodule url")
+	require.NotErrorIs(t, err, work.ErrRemote)
+	require.False(t, fault.Retryable(err))
 }
 
 // An attempt that died with commits goes on from them, on top of what a person has pushed meanwhile.

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/signalbox-dev/signalbox/orchestrator/fault"
-	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
 // readLimit bounds how long git reads what an agent has written: it holds up the
@@ -42,11 +41,11 @@ func (g *Git) fetchOwn(ctx context.Context, p checkout, from, sha string) error 
 // fetchOthers brings what the remote task branch has into the mirror, by quarantine as well.
 func (g *Git) fetchOthers(ctx context.Context, p checkout, from string) error {
 	return g.examine(ctx, p, from, func(repo string) (string, error) {
-		_, err := g.run(ctx, call{repo: repo, network: p.CloneURL, env: []string{g.allocLimit()}, args: []string{
-			"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", p.CloneURL, "+refs/heads/" + p.Branch + ":refs/heads/own",
-		}})
+		_, err := g.run(ctx, call{
+			repo: repo, network: p.CloneURL, env: []string{g.allocLimit()}, args: fetching(p.CloneURL, "+refs/heads/"+p.Branch+":refs/heads/own"),
+		})
 		if err != nil {
-			return "", fmt.Errorf("%w: %w", work.ErrRemote, err)
+			return "", err
 		}
 		return g.ref(ctx, repo, "refs/heads/own")
 	})
@@ -82,9 +81,7 @@ func (g *Git) examine(ctx context.Context, p checkout, from string, put func(rep
 	if err := writeAll(map[string]string{filepath.Join(repo, "refs", "heads", "own"): sha + "\n"}); err != nil {
 		return err
 	}
-	_, err = g.run(ctx, call{repo: p.mirror, env: []string{g.allocLimit()}, args: []string{
-		"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", repo, "refs/heads/own",
-	}})
+	_, err = g.run(ctx, call{repo: p.mirror, env: []string{g.allocLimit()}, args: fetching(repo, "refs/heads/own")})
 	return err
 }
 
@@ -304,10 +301,13 @@ func (g *Git) measure(ctx context.Context, p checkout, objects, from, sha string
 // skipsCI is a pattern of what keeps the CI of git hosts from running: then what other apps say would count.
 const skipsCI = `\[(skip[ _-][a-z]+|[a-z]+[ _-]skip|no[ _-]ci)\]|\*\*\*no_ci|skip-checks *: *true`
 
-// checkMessages refuses an agent's commits that keep CI from running. Those of main may.
-func (g *Git) checkMessages(ctx context.Context, p checkout, from, sha string) error {
+// checkCommits refuses an agent's commits that have nothing in common with main, or keep CI from running. Those of main may.
+func (g *Git) checkCommits(ctx context.Context, p checkout, from, sha string) error {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
+	if _, err := g.git(ctx, p.mirror, "merge-base", sha, from, "refs/remotes/origin/"+p.Main); exitCode(err) == 1 {
+		return tooMuch("%.7s has no history with %s: rebase it onto origin/%s", sha, p.Main, p.Main)
+	}
 	found, err := g.git(ctx, p.mirror, "log", "--encoding=none", "--max-count=1", "--format=%h", "--extended-regexp",
 		"--regexp-ignore-case", "--grep="+skipsCI, sha, "--not", from, "refs/remotes/origin/"+p.Main, "--")
 	if found != "" {
@@ -340,13 +340,20 @@ func (g *Git) compare(ctx context.Context, in call, from, sha string) error {
 	return nil
 }
 
+// partMax bounds the name of a file or directory by itself: a commit with more could never be checked out.
+const partMax = 255
+
 // fits returns an error for a name that is too long or too deep.
 func (g *Git) fits(name string) error {
-	limits := g.opt.Limits
+	limits, longest := g.opt.Limits, 0
+	for part := range strings.SplitSeq(name, "/") {
+		longest = max(longest, len(part))
+	}
 	switch {
 	case len(name) > limits.Path:
-		beginning := name[:min(len(name), 100)]
-		return tooMuch("the name of a file has %d bytes, more than %d: it begins with %q", len(name), limits.Path, beginning)
+		return tooMuch("the name of a file has %d bytes, more than %d: it begins with %.100q", len(name), limits.Path, name)
+	case longest > partMax:
+		return tooMuch("a name in %.100q has %d bytes, and no disk takes more than %d", name, longest, partMax)
 	case strings.Count(name, "/") > limits.Depth:
 		return tooMuch("the file %.100q lies in %d directories, more than %d", name, strings.Count(name, "/"), limits.Depth)
 	}

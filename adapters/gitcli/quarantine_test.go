@@ -99,7 +99,7 @@ func (k *kit) quarantines() []string {
 // What one attempt may bring into the mirror is bounded; what passes the bounds is taken.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	limits := gitcli.Limits{File: 2500, Bytes: 20_000, Objects: 60, Path: 100, Depth: 8}
+	limits := gitcli.Limits{File: 2500, Bytes: 20_000, Objects: 60, Path: 300, Depth: 8}
 	for name, c := range map[string]struct {
 		commit func(k *kit, dir string)
 		says   string
@@ -144,9 +144,17 @@ func TestLimits(t *testing.T) {
 			}
 			run(k, dir, "update-ref", "HEAD", run(k, dir, "commit-tree", tree, "-p", "HEAD", "-m", "bomb"))
 		}, "more than 60 files more"},
-		"a long name":            {func(k *kit, dir string) { commit(k, dir, strings.Repeat("long/", 6)+strings.Repeat("x", 80), "a") }, "110 bytes, more than 100"},
-		"a deep file":            {func(k *kit, dir string) { commit(k, dir, strings.Repeat("d/", 9)+"x", "a") }, "lies in 9 directories, more than 8"},
-		"a name with a line end": {func(k *kit, dir string) { commit(k, dir, "a\n"+strings.Repeat("x", 120), "a") }, "122 bytes, more than 100"},
+		"a long name": {func(k *kit, dir string) {
+			commit(k, dir, strings.Repeat("long/", 6)+strings.Repeat("x", 100)+"/"+strings.Repeat("x", 180), "a")
+		}, "311 bytes, more than 300"},
+		"a deep file": {func(k *kit, dir string) { commit(k, dir, strings.Repeat("d/", 9)+"x", "a") }, "lies in 9 directories, more than 8"},
+		"a name with a line end": {func(k *kit, dir string) {
+			commit(k, dir, "a\n"+strings.Repeat("x", 120)+"/"+strings.Repeat("x", 180), "a")
+		}, "303 bytes, more than 300"},
+		"a name that no disk takes": {func(k *kit, dir string) {
+			tree := k.object(dir, "tree", "100644 blob "+k.object(dir, "blob", "x")+"\t"+strings.Repeat("x", 256)+"\n")
+			run(k, dir, "update-ref", "HEAD", run(k, dir, "commit-tree", tree, "-p", "HEAD", "-m", "x"))
+		}, "has 256 bytes, and no disk takes more than 255"},
 		"what fsck refuses": {func(k *kit, dir string) {
 			tree := k.object(dir, "tree-raw", "100644 .git\x00"+strings.Repeat("\x01", 20))
 			run(k, dir, "update-ref", "HEAD", run(k, dir, "commit-tree", tree, "-p", "HEAD", "-m", "x"))

@@ -90,13 +90,11 @@ func (g *Git) rebase(ctx context.Context, p checkout, base, head string) (tip st
 		"GIT_OBJECT_DIRECTORY=" + filepath.Join(p.mirror, "objects"), "GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true",
 	}}
 	err = writeAll(map[string]string{
-		filepath.Join(in.repo, "HEAD"):                    head + "\n",
+		filepath.Join(in.repo, "HEAD"):                    "ref: refs/heads/own\n",
+		filepath.Join(in.repo, "refs", "heads", "own"):    head + "\n",
 		filepath.Join(in.repo, "config"):                  "[core]\n\tsparseCheckout = true\n",
 		filepath.Join(in.repo, "info", "sparse-checkout"): ".gitattributes\n",
 	})
-	if err == nil {
-		err = os.Mkdir(filepath.Join(in.repo, "refs"), 0o700)
-	}
 	if err != nil {
 		return "", err
 	}

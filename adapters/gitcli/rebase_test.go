@@ -99,7 +99,7 @@ func TestCatchUpConflict(t *testing.T) {
 	require.ErrorIs(t, err, work.ErrBadName)
 	// The developer resolves it, as its prompt says.
 	k.open()
-	run(t, dir, "-c", "user.name=kim", "-c", "user.email=kim@example.org", "rebase", "--quiet", "-X", "theirs", "origin/main")
+	run(t, dir, "rebase", "--quiet", "-X", "theirs", "origin/main")
 	resolved := k.take()
 	require.NotEqual(t, head, resolved.SHA)
 	require.Equal(t, resolved.SHA, k.catchUp().SHA)
@@ -118,7 +118,7 @@ func TestCatchUpMerges(t *testing.T) {
 	commit(t, dir, "src/a.go", "package a\n")
 	base := k.pushMain("b.go", "package b\n")
 	k.open()
-	run(t, dir, "-c", "user.name=kim", "-c", "user.email=kim@example.org", "merge", "--quiet", "--no-commit", "origin/main")
+	run(t, dir, "merge", "--quiet", "--no-commit", "origin/main")
 	commit(t, dir, "src/a.go", "package a // fits b\n")
 	merged := k.take()
 	got, err := k.g.CatchUp(t.Context(), k.space, false)

@@ -15,9 +15,6 @@ func (k *kit) clone() string {
 	k.Helper()
 	dir := filepath.Join(k.TempDir(), "clone")
 	run(k, k.TempDir(), "clone", "--quiet", k.bare, dir)
-	for _, c := range [][]string{{"user.name", "kim"}, {"user.email", "kim@example.org"}} {
-		run(k, dir, "config", c[0], c[1])
-	}
 	return dir
 }
 

@@ -81,7 +81,7 @@ func (g *Git) take(ctx context.Context, p checkout) (none work.Tip, err error) {
 		if err := g.within(ctx, p, m, own); err != nil {
 			return none, err
 		}
-		if err := g.checkMessages(ctx, p, m.Taken, own); err != nil {
+		if err := g.checkCommits(ctx, p, m.Taken, own); err != nil {
 			return none, err
 		}
 	}
@@ -183,10 +183,7 @@ func (g *Git) Push(ctx context.Context, s work.Workspace, sha, expected string) 
 		if err := g.mayReplace(ctx, p, seen, expected, sha); err != nil {
 			return err
 		}
-		branch := "refs/heads/" + p.Branch
-		_, err = g.remotely(ctx, p,
-			"push", "--quiet", "--no-verify", "--force-with-lease="+branch+":"+seen, "--", p.CloneURL, sha+":"+branch)
-		if err == nil {
+		if err = g.moveRemote(ctx, p, "refs/heads/"+p.Branch, seen, sha); err == nil {
 			return nil
 		}
 		if now, again := g.remote(ctx, p); again != nil || now == seen {
@@ -303,9 +300,12 @@ func (g *Git) dropRemote(ctx context.Context, p checkout, tip, other string) err
 			return fmt.Errorf("%w: %s is at %.12s and has commits that we do not know", work.ErrMoved, p.Branch, seen)
 		}
 	}
-	branch := "refs/heads/" + p.Branch
-	_, err = g.remotely(ctx, p,
-		"push", "--quiet", "--no-verify", "--force-with-lease="+branch+":"+seen, "--", p.CloneURL, ":"+branch)
+	return g.moveRemote(ctx, p, "refs/heads/"+p.Branch, seen, "")
+}
+
+// moveRemote pushes a ref of the remote from where it was seen to a commit; empty is where there is none.
+func (g *Git) moveRemote(ctx context.Context, p checkout, ref, seen, sha string) error {
+	_, err := g.remotely(ctx, p, "push", "--quiet", "--no-verify", "--force-with-lease="+ref+":"+seen, "--", p.CloneURL, sha+":"+ref)
 	return err
 }
 

@@ -193,14 +193,20 @@ func (g *Git) Add(ctx context.Context, s work.Workspace, files []work.File, mess
 	})
 }
 
+// tempIndex names an index that is removed when it is dropped.
+func (g *Git) tempIndex() (index string, drop func(), err error) {
+	temp, err := os.MkdirTemp(g.opt.Root, "index-")
+	return filepath.Join(temp, "index"), func() { _ = os.RemoveAll(temp) }, err // what is left of it harms nobody
+}
+
 // commitFiles makes a commit of the mirror that has files on top of base's.
 func (g *Git) commitFiles(ctx context.Context, p checkout, base string, files []work.File, message string) (string, error) {
-	temp, err := os.MkdirTemp(g.opt.Root, "index-")
+	index, drop, err := g.tempIndex()
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(temp) // a temporary index; what is left of it harms nobody
-	env := []string{"GIT_INDEX_FILE=" + filepath.Join(temp, "index")}
+	defer drop()
+	env := []string{"GIT_INDEX_FILE=" + index}
 	if _, err := g.run(ctx, call{repo: p.mirror, env: env, args: []string{"read-tree", base}}); err != nil {
 		return "", err
 	}
