@@ -17,7 +17,7 @@ func TestDrop(t *testing.T) {
 	ctx := t.Context()
 	dir := k.open()
 	begin := k.take().SHA
-	require.NoError(t, k.g.Push(ctx, k.space, begin, ""))
+	k.push(begin, "")
 	head := commit(t, dir, "docs/work/APP-1/requirements.md", "r") // committed, never pushed
 	require.NoError(t, k.g.Drop(ctx, k.space, "APP-1-7"))
 	require.NoDirExists(t, dir)
@@ -39,7 +39,7 @@ func TestDropLeavesForeignCommits(t *testing.T) {
 	ctx := t.Context()
 	k.open()
 	begin := k.take().SHA
-	require.NoError(t, k.g.Push(ctx, k.space, begin, ""))
+	k.push(begin, "")
 	human := k.pushByHand()
 	require.ErrorIs(t, k.g.Drop(ctx, k.space, "APP-1-7"), work.ErrMoved)
 	require.Equal(t, human, k.remoteHead())

@@ -281,6 +281,16 @@ func plain(name string) bool {
 	return true
 }
 
+// checkIDs returns an error unless all are full object names.
+func checkIDs(list ...string) error {
+	for _, sha := range list {
+		if !commitID(sha) {
+			return fmt.Errorf("%w: commit %q", work.ErrBadName, sha)
+		}
+	}
+	return nil
+}
+
 // commitID reports whether a text is a full object name.
 func commitID(sha string) bool {
 	return len(sha) == 40 && strings.Trim(sha, "0123456789abcdef") == ""

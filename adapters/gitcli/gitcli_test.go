@@ -243,7 +243,7 @@ func TestPushRefuses(t *testing.T) {
 	dir := k.open()
 	begin := k.take().SHA
 	ctx := t.Context()
-	require.NoError(t, k.g.Push(ctx, k.space, begin, ""))
+	k.push(begin, "")
 	human := k.pushByHand()
 	head := commit(t, dir, "agent.txt", "x")
 	k.take()
@@ -252,7 +252,7 @@ func TestPushRefuses(t *testing.T) {
 
 	run(t, k.bare, "update-ref", "-d", "refs/heads/"+k.space.Branch)
 	require.ErrorIs(t, k.g.Push(ctx, k.space, head, begin), work.ErrMoved, "a removed branch does not come back")
-	require.NoError(t, k.g.Push(ctx, k.space, head, ""))
+	k.push(head, "")
 	run(t, k.bare, "update-ref", "refs/heads/"+k.space.Branch, begin)
 	require.NoError(t, k.g.Push(ctx, k.space, head, ""), "what we have already may be built upon")
 

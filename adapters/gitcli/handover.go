@@ -50,8 +50,8 @@ func (g *Git) fetchHandover(ctx context.Context, p checkout) error {
 	if !g.opt.Shared || p.Head == "" {
 		return nil
 	}
-	if !commitID(p.Head) {
-		return fmt.Errorf("%w: commit %q", work.ErrBadName, p.Head)
+	if err := checkIDs(p.Head); err != nil {
+		return err
 	}
 	if err := g.makeMirror(ctx, p); err != nil {
 		return err

@@ -118,7 +118,7 @@ func twoReplicas(t *testing.T) (a, b *kit, head string) {
 	head = commit(t, all[0].open(), "a.go", "package a\n")
 	all[0].take()
 	a, b = all[0].at(head), all[1].at(head)
-	require.NoError(t, a.g.Push(t.Context(), a.space, head, ""))
+	a.push(head, "")
 	return a, b, head
 }
 
@@ -137,7 +137,7 @@ func TestCatchUpOfAnother(t *testing.T) {
 			got := a.catchUp()
 			require.Equal(t, base, got.Base)
 			if published {
-				require.NoError(t, a.g.Push(t.Context(), a.space, got.SHA, head))
+				a.push(got.SHA, head)
 			}
 			newer := a.pushMain("c.go", "package c\n")
 			require.Equal(t, got, b.catchUp())
@@ -298,7 +298,7 @@ func TestDropOfABranchThatAnotherHasBegun(t *testing.T) {
 			a.open()
 			tip, err := a.g.Tip(t.Context(), a.space)
 			require.NoError(t, err)
-			require.NoError(t, a.g.Push(t.Context(), a.space, tip.SHA, ""))
+			a.push(tip.SHA, "")
 			c.change(a)
 			require.ErrorIs(t, b.g.Drop(t.Context(), b.space, "APP-1-1"), c.err)
 			if c.err != nil {
@@ -343,7 +343,7 @@ func TestDropOfWhatWasBroughtUpToDate(t *testing.T) {
 	a, b := two(t)
 	commit(t, a.open(), "a.go", "package a\n")
 	head := a.take().SHA
-	require.NoError(t, a.g.Push(t.Context(), a.space, head, ""))
+	a.push(head, "")
 	a.pushMain("main.go", "package main\n")
 	got, err := a.g.CatchUp(t.Context(), a.at(head).space, true)
 	require.NoError(t, err)

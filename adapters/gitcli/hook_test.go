@@ -85,24 +85,21 @@ func TestConnection(t *testing.T) {
 	t.Parallel()
 	k, _ := hooking(t, nil, nil)
 	var opened, closed []string
-	var err error
-	k.g, err = gitcli.New(t.Context(), gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}, Connect: func(_ context.Context, repo string) (gitcli.Connection, error) {
+	k.g = openGit(t, gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}, Connect: func(_ context.Context, repo string) (gitcli.Connection, error) {
 		opened = append(opened, repo)
 		return gitcli.Connection{Env: []string{"HTTPS_PROXY=http://proxy"}, Close: func() []work.Refusal {
 			closed = append(closed, repo)
 			return []work.Refusal{{Host: "evil.example.org:443", Times: 3}}
 		}}, nil
 	}})
-	require.NoError(t, err)
 	require.Equal(t, "http://proxy\nthe network refused evil.example.org:443 (3 times)\n", k.hook(0, "sh", "-c", "echo $HTTPS_PROXY"))
-	_, _, err = k.g.RunHook(t.Context(), k.space, work.Hook{Argv: []string{"./none"}})
+	_, _, err := k.g.RunHook(t.Context(), k.space, work.Hook{Argv: []string{"./none"}})
 	require.Error(t, err, "nothing was run, and nothing opened")
 	require.Equal(t, []string{k.space.Repo}, opened)
 	require.Equal(t, opened, closed)
-	k.g, err = gitcli.New(t.Context(), gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}, Connect: func(context.Context, string) (gitcli.Connection, error) {
+	k.g = openGit(t, gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}, Connect: func(context.Context, string) (gitcli.Connection, error) {
 		return gitcli.Connection{}, errors.New("no way out")
 	}})
-	require.NoError(t, err)
 	_, _, err = k.g.RunHook(t.Context(), k.space, work.Hook{Argv: []string{"true"}})
 	require.ErrorContains(t, err, "no way out")
 }
@@ -120,7 +117,7 @@ func TestJailedHookGoesByTheProxy(t *testing.T) {
 			j := jailtest.System(box).And(work.Jail{Proxied: true, Read: []string{self}})
 			k, _ := hooking(t, &j, nil)
 			link := &egress.Link{Allowed: func(string, stage.Role) []string { return []string{at} }}
-			k.g, err = gitcli.New(t.Context(), gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}, Jail: &j, Connect: func(ctx context.Context, repo string) (gitcli.Connection, error) {
+			k.g = openGit(t, gitcli.Options{Root: k.root, Shim: []string{"/proc/self/exe", "check-shim"}, Jail: &j, Connect: func(ctx context.Context, repo string) (gitcli.Connection, error) {
 				way, err := link.Check(ctx, repo, &j)
 				return gitcli.Connection{Env: []string{"PROXY=" + way.Env["HTTP_PROXY"]}, Jail: way.Jail, Close: func() []work.Refusal {
 					refused, err := way.Close()
@@ -128,7 +125,6 @@ func TestJailedHookGoesByTheProxy(t *testing.T) {
 					return refused
 				}}, err
 			}})
-			require.NoError(t, err)
 			said := k.hook(0, "sh", "-c", "curl -sS --noproxy '' -x $PROXY http://"+at+"/ >&2; curl -s --noproxy '*' http://"+at+"/ >&2; curl -s --noproxy '' -x $PROXY -o /dev/null http://evil.example.org/; exit 0")
 			require.Equal(t, "fetched"+"the network refused evil.example.org:80\n", said)
 		})

@@ -57,11 +57,8 @@ func noBranchError(p checkout) error {
 // that Land has made of it; empty when it is not. The mirror fetches what it does not have.
 func (g *Git) Contains(ctx context.Context, s work.Workspace, tip, sha string) (as string, err error) {
 	p, err := g.anywhere(s)
-	if err != nil {
+	if err := errors.Join(err, checkIDs(tip, sha)); err != nil {
 		return "", err
-	}
-	if !commitID(tip) || !commitID(sha) {
-		return "", fmt.Errorf("%w: commit %q or %q", work.ErrBadName, tip, sha)
 	}
 	if err := g.bring(ctx, p, tip); err != nil {
 		return "", err
@@ -127,11 +124,8 @@ func (g *Git) bring(ctx context.Context, p checkout, tip string) error {
 // where main is at that moment, so that no force and no lease is needed.
 func (g *Git) Land(ctx context.Context, s work.Workspace, sha, message string) (as string, err error) {
 	p, err := g.anywhere(s)
-	if err != nil {
+	if err := errors.Join(err, checkIDs(sha)); err != nil {
 		return "", err
-	}
-	if !commitID(sha) {
-		return "", fmt.Errorf("%w: commit %q", work.ErrBadName, sha)
 	}
 	if err := g.bring(ctx, p, sha); err != nil {
 		return "", err

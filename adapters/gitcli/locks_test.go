@@ -44,8 +44,7 @@ func TestLocksLeftInAMirror(t *testing.T) {
 				k.restart()
 				require.Equal(t, dir, k.open())
 				leave(all...)
-				_, err := k.g.CatchUp(t.Context(), k.space, true)
-				require.NoError(t, err)
+				k.catchUp()
 				leave(all...)
 				require.NoError(t, k.g.Drop(t.Context(), k.space, "APP-1-7"))
 				for _, n := range all {

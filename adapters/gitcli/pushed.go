@@ -64,11 +64,8 @@ func (g *Git) Adopt(ctx context.Context, s work.Workspace, pushed string) (a wor
 // Join implements work.Adopter.
 func (g *Git) Join(ctx context.Context, s work.Workspace, onto string) (a work.Adopted, err error) {
 	p, err := g.locate(s)
-	if err != nil {
+	if err := errors.Join(err, checkIDs(onto, p.Head)); err != nil {
 		return a, err
-	}
-	if !commitID(onto) || !commitID(p.Head) {
-		return a, fmt.Errorf("%w: commit %q or %q", work.ErrBadName, onto, p.Head)
 	}
 	defer g.lock(p.dir)()
 	for _, sha := range []string{p.Head, onto} {

@@ -25,7 +25,7 @@ func (k *kit) published() string {
 	k.Helper()
 	commit(k, k.open(), "a.go", "package a\n")
 	sha := k.take().SHA
-	require.NoError(k, k.g.Push(k.Context(), k.space, sha, ""))
+	k.push(sha, "")
 	k.space.Head = sha
 	return sha
 }

@@ -42,7 +42,8 @@ func (g *Git) fetchOwn(ctx context.Context, p checkout, from, sha string) error 
 func (g *Git) fetchOthers(ctx context.Context, p checkout, from string) error {
 	return g.examine(ctx, p, from, func(repo string) (string, error) {
 		_, err := g.run(ctx, call{
-			repo: repo, network: p.CloneURL, env: []string{g.allocLimit()}, args: fetching(p.CloneURL, "+refs/heads/"+p.Branch+":refs/heads/own"),
+			repo: repo, network: p.CloneURL, env: []string{g.allocLimit()},
+			args: fetching(p.CloneURL, "+refs/heads/"+p.Branch+":refs/heads/own"),
 		})
 		if err != nil {
 			return "", err

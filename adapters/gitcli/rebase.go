@@ -87,7 +87,7 @@ func (g *Git) rebase(ctx context.Context, p checkout, base, head string) (tip st
 	}
 	defer func() { err = errors.Join(err, g.remove(dir)) }()
 	in := call{repo: filepath.Join(dir, ".git"), tree: dir, env: []string{
-		"GIT_OBJECT_DIRECTORY=" + filepath.Join(p.mirror, "objects"), "GIT_EDITOR=true", "GIT_SEQUENCE_EDITOR=true",
+		"GIT_OBJECT_DIRECTORY=" + filepath.Join(p.mirror, "objects"), "GIT_EDITOR=true",
 	}}
 	err = writeAll(map[string]string{
 		filepath.Join(in.repo, "HEAD"):                    "ref: refs/heads/own\n",
@@ -102,15 +102,12 @@ func (g *Git) rebase(ctx context.Context, p checkout, base, head string) (tip st
 	if _, err := g.run(ctx, in); err != nil {
 		return "", err
 	}
-	in.args = []string{
-		"-c", "rebase.autoStash=false", "-c", "rerere.enabled=false",
-		"rebase", "--quiet", "--no-autosquash", "--no-rebase-merges", base,
-	}
+	in.args = []string{"rebase", "--quiet", "--no-rebase-merges", base}
 	if _, failed := g.run(ctx, in); failed != nil {
 		in.args = []string{"diff", "--name-only", "--diff-filter=U", "-z"}
 		out, err := g.run(ctx, in)
-		if files := strings.FieldsFunc(out, func(r rune) bool { return r == 0 }); err == nil && len(files) > 0 {
-			return "", &work.Conflict{Base: base, Files: files}
+		if err == nil && out != "" {
+			return "", &work.Conflict{Base: base, Files: strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")}
 		}
 		return "", failed
 	}
@@ -158,11 +155,8 @@ func (g *Git) MainTip(ctx context.Context, s work.Workspace) (string, error) {
 // SameTree implements work.Rebaser.
 func (g *Git) SameTree(ctx context.Context, s work.Workspace, a, b string) (bool, error) {
 	p, err := g.locate(s)
-	if err != nil {
+	if err := errors.Join(err, checkIDs(a, b)); err != nil {
 		return false, err
-	}
-	if !commitID(a) || !commitID(b) {
-		return false, fmt.Errorf("%w: commit %q or %q", work.ErrBadName, a, b)
 	}
 	defer g.lockMirror(ctx, p)()
 	if err := g.fetchMain(ctx, p); err != nil {
@@ -181,10 +175,7 @@ func (g *Git) SameTree(ctx context.Context, s work.Workspace, a, b string) (bool
 // TryMerge implements work.Rebaser. When main was where is what the commits say that it was moved to.
 func (g *Git) TryMerge(ctx context.Context, s work.Workspace, sha string, at time.Time) (bool, error) {
 	p, err := g.locate(s)
-	if err == nil && !commitID(sha) {
-		err = fmt.Errorf("%w: commit %q", work.ErrBadName, sha)
-	}
-	if err != nil {
+	if err := errors.Join(err, checkIDs(sha)); err != nil {
 		return false, err
 	}
 	out, err := g.git(ctx, p.mirror, "rev-list", "--first-parent", "--max-count=1", "--before="+at.UTC().Format(time.RFC3339),

@@ -76,8 +76,8 @@ func (g *Git) mergeTree(ctx context.Context, p checkout, ours, theirs, base stri
 // landedFrom finds the commit of main that a landing was made on: the first parent of a merge, and of what was landed as
 // one commit, or as those of the branch, which may end in a merge, the one before which the same was changed as on the branch.
 func (g *Git) landedFrom(ctx context.Context, p checkout, l work.Landing) (string, error) {
-	if !commitID(l.Merge) || !commitID(l.Head) {
-		return "", fmt.Errorf("%w: commit %q or %q", work.ErrBadName, l.Merge, l.Head)
+	if err := checkIDs(l.Merge, l.Head); err != nil {
+		return "", err
 	}
 	unclear := &fault.Error{Text: fmt.Sprintf("it cannot be seen what %.12s has brought to %s", l.Merge, p.Main)}
 	on, err := g.ancestor(ctx, p, l.Merge, "refs/remotes/origin/"+p.Main)

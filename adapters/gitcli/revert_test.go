@@ -26,7 +26,7 @@ func (k *kit) built() (head string) {
 	commit(k, dir, "src/b.go", "package a\n\nvar B = 1\n")
 	run(k, dir, "commit", "--quiet", "--amend", "-m", "add b\n\nSignalbox-Task: "+k.space.Identity)
 	head = k.take().SHA
-	require.NoError(k, k.g.Push(k.Context(), k.space, head, ""))
+	k.push(head, "")
 	return head
 }
 
@@ -41,8 +41,7 @@ func landings() map[string]func(k *kit, in, branch string) {
 			run(k, in, "commit", "--quiet", "-m", "squashed")
 		},
 		"forward": func(k *kit, in, branch string) {
-			_, err := k.g.CatchUp(k.Context(), k.space, true)
-			require.NoError(k, err)
+			k.catchUp()
 			run(k, in, "pull", "--quiet", "--ff-only", k.mirror(), branch)
 		},
 		"rebase": func(k *kit, in, branch string) {

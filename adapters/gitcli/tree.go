@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -24,11 +25,8 @@ const fileMax = 8 << 20
 // Symbolic links are files that hold their target; they are not followed.
 func (g *Git) Files(ctx context.Context, s work.Workspace, sha string) (fs.FS, error) {
 	p, err := g.locate(s)
-	if err != nil {
+	if err := errors.Join(err, checkIDs(sha)); err != nil {
 		return nil, err
-	}
-	if !commitID(sha) {
-		return nil, fmt.Errorf("%w: commit %q", work.ErrBadName, sha)
 	}
 	if err := g.reach(ctx, p, sha); err != nil {
 		return nil, err
