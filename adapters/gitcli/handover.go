@@ -53,9 +53,6 @@ func (g *Git) fetchHandover(ctx context.Context, p checkout) error {
 	if err := checkIDs(p.Head); err != nil {
 		return err
 	}
-	if err := g.makeMirror(ctx, p); err != nil {
-		return err
-	}
 	if err := g.fetchHanded(ctx, p, p.Head); err != nil {
 		return err
 	}
@@ -84,17 +81,6 @@ func (g *Git) reach(ctx context.Context, p checkout, sha string) error {
 		return nil
 	}
 	defer g.lockMirror(ctx, p)()
-	return g.fetchShared(ctx, p, sha)
-}
-
-// fetchShared is reach for calls that hold the mirror's lock.
-func (g *Git) fetchShared(ctx context.Context, p checkout, sha string) error {
-	if !g.opt.Shared {
-		return nil
-	}
-	if err := g.makeMirror(ctx, p); err != nil {
-		return err
-	}
 	return g.fetchHanded(ctx, p, sha)
 }
 
@@ -102,6 +88,9 @@ func (g *Git) fetchShared(ctx context.Context, p checkout, sha string) error {
 // as the published branch has it. Main comes with it, or before: the commit may stand on
 // a newer one than the mirror has, whose changes are not the task's.
 func (g *Git) fetchHanded(ctx context.Context, p checkout, sha string) error {
+	if err := g.makeMirror(ctx, p); err != nil {
+		return err
+	}
 	has := func() bool {
 		_, err := g.git(ctx, p.mirror, "cat-file", "-e", sha+"^{commit}")
 		return err == nil

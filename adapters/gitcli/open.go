@@ -120,8 +120,8 @@ func fetching(from string, refs ...string) []string {
 func tracked(branch string) string { return "+refs/heads/" + branch + ":refs/remotes/origin/" + branch }
 
 func (g *Git) fetchMain(ctx context.Context, p checkout) error {
-	unchecked := []string{"-c", "fetch.fsckObjects=false"} // old history may have faults that every host and clone takes
-	_, err := g.remotely(ctx, p, append(unchecked, fetching(p.CloneURL, tracked(p.Main))...)...)
+	// Old history may have faults that every host and clone takes.
+	_, err := g.remotely(ctx, p, append([]string{"-c", "fetch.fsckObjects=false"}, fetching(p.CloneURL, tracked(p.Main))...)...)
 	if err != nil && !fault.Retryable(err) {
 		if _, looked := g.remote(ctx, p); looked != nil { // it is not the repository that says so
 			err = looked

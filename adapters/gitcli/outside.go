@@ -70,8 +70,8 @@ func (g *Git) changed(ctx context.Context, p checkout, from, to string, each fun
 // since sees to it that the mirror has two commits, and returns the first; "" is where the branch of
 // the second has left main.
 func (g *Git) since(ctx context.Context, p checkout, from, to string) (string, error) {
-	if !commitID(to) || from != "" && !commitID(from) {
-		return "", fmt.Errorf("%w: commit %q or %q", work.ErrBadName, from, to)
+	if err := checkIDs(to, cmp.Or(from, to)); err != nil {
+		return "", err
 	}
 	if err := g.reach(ctx, p, to); err != nil {
 		return "", err

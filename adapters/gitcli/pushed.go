@@ -164,21 +164,13 @@ func (g *Git) authors(ctx context.Context, p checkout, pushed string, a *work.Ad
 func (g *Git) join(ctx context.Context, p checkout, onto string, a *work.Adopted) error {
 	defer g.lockMirror(ctx, p)()
 	a.SHA = onto
-	known := ""
-	if p.Head != "" { // a mirror that was lost may not have it
-		var err error
-		if known, err = g.ref(ctx, p.mirror, p.Head); err != nil {
-			return err
-		}
+	known, err := g.contains(ctx, p, p.Head, p.Head) // a mirror that was lost may not have it
+	behind, failed := g.contains(ctx, p, onto, p.Head)
+	if err = errors.Join(err, failed); err == nil && known && !behind {
+		err = g.putOnTop(ctx, p, onto, a)
 	}
-	behind, err := g.contains(ctx, p, onto, p.Head)
 	if err != nil {
 		return err
-	}
-	if known != "" && !behind {
-		if err := g.putOnTop(ctx, p, onto, a); err != nil {
-			return err
-		}
 	}
 	branch := "refs/heads/" + p.Branch
 	if has, err := g.contains(ctx, p, branch, a.SHA); err != nil || has {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -341,20 +342,14 @@ func (g *Git) compare(ctx context.Context, in call, from, sha string) error {
 	return nil
 }
 
-// partMax bounds the name of a file or directory by itself: a commit with more could never be checked out.
-const partMax = 255
-
 // fits returns an error for a name that is too long or too deep.
 func (g *Git) fits(name string) error {
-	limits, longest := g.opt.Limits, 0
-	for part := range strings.SplitSeq(name, "/") {
-		longest = max(longest, len(part))
-	}
+	limits := g.opt.Limits
 	switch {
 	case len(name) > limits.Path:
 		return tooMuch("the name of a file has %d bytes, more than %d: it begins with %.100q", len(name), limits.Path, name)
-	case longest > partMax:
-		return tooMuch("a name in %.100q has %d bytes, and no disk takes more than %d", name, longest, partMax)
+	case slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return len(part) > 255 }):
+		return tooMuch("a name in %.100q has more than the 255 bytes that a disk takes", name)
 	case strings.Count(name, "/") > limits.Depth:
 		return tooMuch("the file %.100q lies in %d directories, more than %d", name, strings.Count(name, "/"), limits.Depth)
 	}

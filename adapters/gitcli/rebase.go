@@ -30,10 +30,7 @@ func (g *Git) CatchUp(ctx context.Context, s work.Workspace, always bool) (none 
 	if done, err := g.caughtUp(ctx, p); err != nil || done.SHA != "" {
 		return done, errors.Join(err, p.passBy(done.SHA))
 	}
-	head, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
-	if err == nil && head == "" {
-		err = fmt.Errorf("%s has no branch %s in the mirror", p.Repo, p.Branch)
-	}
+	head, err := g.head(ctx, p)
 	if err != nil {
 		return none, err
 	}
@@ -86,12 +83,10 @@ func (g *Git) rebase(ctx context.Context, p checkout, base, head string) (tip st
 		return "", err
 	}
 	defer func() { err = errors.Join(err, g.remove(dir)) }()
-	in := call{repo: filepath.Join(dir, ".git"), tree: dir, env: []string{
-		"GIT_OBJECT_DIRECTORY=" + filepath.Join(p.mirror, "objects"), "GIT_EDITOR=true",
-	}}
+	in := call{repo: filepath.Join(dir, ".git"), tree: dir, env: []string{"GIT_OBJECT_DIRECTORY=" + filepath.Join(p.mirror, "objects")}}
 	err = writeAll(map[string]string{
 		filepath.Join(in.repo, "HEAD"):                    "ref: refs/heads/own\n",
-		filepath.Join(in.repo, "refs", "heads", "own"):    head + "\n",
+		filepath.Join(in.repo, "refs/heads/own"):          head + "\n",
 		filepath.Join(in.repo, "config"):                  "[core]\n\tsparseCheckout = true\n",
 		filepath.Join(in.repo, "info", "sparse-checkout"): ".gitattributes\n",
 	})
@@ -102,7 +97,7 @@ func (g *Git) rebase(ctx context.Context, p checkout, base, head string) (tip st
 	if _, err := g.run(ctx, in); err != nil {
 		return "", err
 	}
-	in.args = []string{"rebase", "--quiet", "--no-rebase-merges", base}
+	in.args = []string{"rebase", "--quiet", base}
 	if _, failed := g.run(ctx, in); failed != nil {
 		in.args = []string{"diff", "--name-only", "--diff-filter=U", "-z"}
 		out, err := g.run(ctx, in)
@@ -158,17 +153,17 @@ func (g *Git) SameTree(ctx context.Context, s work.Workspace, a, b string) (bool
 	if err := errors.Join(err, checkIDs(a, b)); err != nil {
 		return false, err
 	}
+	for _, sha := range []string{a, b} {
+		if err := g.reach(ctx, p, sha); err != nil {
+			return false, err
+		}
+	}
 	defer g.lockMirror(ctx, p)()
 	if err := g.fetchMain(ctx, p); err != nil {
 		return false, err
 	}
-	for _, sha := range []string{a, b} {
-		if err := g.fetchShared(ctx, p, sha); err != nil {
-			return false, err
-		}
-	}
-	out, err := g.git(ctx, p.mirror, "rev-parse", "--end-of-options", a+"^{tree}", b+"^{tree}")
-	trees := strings.Fields(strings.TrimPrefix(out, "--end-of-options"))
+	out, err := g.git(ctx, p.mirror, "rev-parse", a+"^{tree}", b+"^{tree}")
+	trees := strings.Fields(out)
 	return len(trees) == 2 && trees[0] == trees[1], err
 }
 

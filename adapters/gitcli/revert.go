@@ -91,8 +91,7 @@ func (g *Git) landedFrom(ctx context.Context, p checkout, l work.Landing) (strin
 	if err != nil {
 		return "", errors.Join(unclear, err)
 	}
-	task, n, straight := "", 0, 0 // the branch's task, its commits, and those of them that are no merges
-	seen, merges := 0, 0
+	task, n, straight, seen, merges := "", 0, 0, 0, 0 // the branch's task, its commits, and those of them that are no merges
 	for _, text := range strings.Split(out, "\x00")[1:] {
 		parents, body, _ := strings.Cut(text, "\n")
 		if seen++; strings.Contains(parents, " ") {

@@ -1,6 +1,7 @@
 package gitcli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,10 +49,7 @@ func (g *Git) growLocked(ctx context.Context, p checkout, commit func(p checkout
 	if err := g.fetchHandover(ctx, p); err != nil {
 		return err
 	}
-	before, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
-	if err == nil && before == "" {
-		err = errors.New("gitcli: " + p.Repo + " has no branch " + p.Branch + " in the mirror")
-	}
+	before, err := g.head(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -63,6 +61,15 @@ func (g *Git) growLocked(ctx context.Context, p checkout, commit func(p checkout
 		return err
 	}
 	return p.passBy(tip)
+}
+
+// head is where the task's branch is in the mirror.
+func (g *Git) head(ctx context.Context, p checkout) (string, error) {
+	sha, err := g.ref(ctx, p.mirror, "refs/heads/"+p.Branch)
+	if err == nil && sha == "" {
+		err = fmt.Errorf("%s has no branch %s in the mirror", p.Repo, p.Branch)
+	}
+	return sha, err
 }
 
 // take brings the commits of a checkout into the mirror. While it reads what an
@@ -165,11 +172,8 @@ func (g *Git) sameCode(ctx context.Context, p checkout, t work.Tip) ([]string, e
 // nothing else; Land and RemoveBranch are for repositories without a git host.
 func (g *Git) Push(ctx context.Context, s work.Workspace, sha, expected string) error {
 	p, err := g.locate(s) // refuses protected branches
-	if err != nil {
+	if err := errors.Join(err, checkIDs(sha, cmp.Or(expected, sha))); err != nil {
 		return err
-	}
-	if !commitID(sha) || expected != "" && !commitID(expected) {
-		return fmt.Errorf("%w: commit %q or %q", work.ErrBadName, sha, expected)
 	}
 	if err := g.reach(ctx, p, sha); err != nil {
 		return err
