@@ -116,6 +116,9 @@ func (d *DB) open(ctx context.Context, driver, path string) (err error) {
 	if err = private(path); err != nil {
 		return err
 	}
+	if err = alone(ctx, path); err != nil {
+		return err
+	}
 	if d.writes, err = sql.Open(driver, writing(path)); err != nil {
 		return err
 	}

@@ -50,20 +50,25 @@ func carryOver(t *testing.T, path string) {
 	agree(t, path)
 }
 
-// A file that cannot be carried over stays as it is.
+// A file that cannot be carried over, or that a program of its layout works with, stays as it is.
 func TestLayout2Undone(t *testing.T) {
 	t.Parallel()
 	path := old(t, 2)
 	raw := openRaw(t, dsn(path))
 	execute(t, raw, "drop table parked")
 	_, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+	require.ErrorIs(t, err, sqlite.ErrInUse)
+	require.NoError(t, raw.Close())
+	_, err = sqlite.Open(t.Context(), sqlite.Options{Path: path})
 	require.ErrorContains(t, err, "parked")
+	raw = openRaw(t, dsn(path))
 	var version, jobs int
 	require.NoError(t, raw.QueryRowContext(t.Context(), "pragma user_version").Scan(&version))
 	require.NoError(t, raw.QueryRowContext(t.Context(), "select count(*) from jobs join open_jobs on id = job_id").Scan(&jobs))
 	require.Equal(t, 2, version)
 	require.Positive(t, jobs)
 	execute(t, raw, "create table parked (subject text not null, job_id integer not null, primary key (subject, job_id)) without rowid")
+	require.NoError(t, raw.Close())
 	put(t, openAt(t, path), queue.Job{Pool: "p"})
 }
 
