@@ -18,10 +18,10 @@ func TestCopyMovesADeployment(t *testing.T) {
 	t.Setenv("ORCH_DATA_DIR", data)
 	t.Setenv("ORCH_JAIL", "none")
 	address := pgtest.Start(t, pgtest.Options{Durable: true}).URL("postgres")
-	add := []string{"token", "add", "ann", "--role", "viewer"} // an entry of the journal
-	code, out := server(add...)
-	require.Zero(t, code, out)
-	_, before := server("audit", "verify")
+	typed := typist(t)
+	begin(t, typed)
+	typed(0, "token", "add", "ann", "--role", "viewer") // an entry of the journal
+	before := typed(0, "audit", "verify")
 
 	other := filepath.Join(t.TempDir(), "signalbox.db")
 	require.NoError(t, os.WriteFile(other, nil, 0o600))
@@ -31,29 +31,22 @@ func TestCopyMovesADeployment(t *testing.T) {
 		"postgres":          "a copy goes from SQLite to PostgreSQL, and not back",
 		"mysql":             "neither sqlite nor a file",
 	} {
-		code, out := server("copy", "--from", from, "--to", address)
-		require.Equal(t, 1, code, from)
+		out := typed(1, "copy", "--from", from, "--to", address)
 		require.Contains(t, out, "nothing was copied: --from ")
 		require.Contains(t, out, want)
 	}
 	t.Setenv("ORCH_DATABASE_URL", address)
-	code, out = server("copy", "--from", "sqlite", "--to", address)
-	require.Equal(t, 1, code)
+	out := typed(1, "copy", "--from", "sqlite", "--to", address)
 	require.Regexp(t, `--from sqlite: the settings name PostgreSQL, database \w+ at .*: unset ORCH_DATABASE_URL`, out)
 	t.Setenv("ORCH_DATABASE_URL", "")
 
-	code, out = server("copy", "--from", "sqlite", "--to", address)
-	require.Zero(t, code, out)
+	out = typed(0, "copy", "--from", "sqlite", "--to", address)
 	require.Contains(t, out, "journal: 1 rows in both\n")
 	require.Contains(t, out, "The journal is whole and the same.")
 	for _, from := range []string{filepath.Join(data, "signalbox.db"), data} {
-		code, out = server("copy", "--from", from, "--to", address)
-		require.Equal(t, 1, code)
-		require.Contains(t, out, "the schema is not empty", "the source itself is right")
+		require.Contains(t, typed(1, "copy", "--from", from, "--to", address), "the schema is not empty", "the source itself is right")
 	}
 
 	t.Setenv("ORCH_DATABASE_URL", address)
-	code, out = server("audit", "verify")
-	require.Zero(t, code, out)
-	require.Equal(t, before, out)
+	require.Equal(t, before, typed(0, "audit", "verify"))
 }

@@ -2,11 +2,15 @@ package main
 
 import (
 	"database/sql"
+	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/signalbox-dev/signalbox/internal/app"
 )
 
 // typist types commands, each of which has to end with a code, and reads what is printed.
@@ -20,6 +24,19 @@ func typist(t *testing.T) func(want int, args ...string) string {
 	}
 }
 
+// begin makes a server's database, without which these commands do nothing.
+func begin(t *testing.T, typed func(want int, args ...string) string) {
+	t.Helper()
+	for _, words := range []string{"audit verify", "session list", "token add ann --role viewer"} {
+		require.Contains(t, typed(1, strings.Fields(words)...), "there is no database")
+	}
+	settings, err := app.Load(os.Environ())
+	require.NoError(t, err)
+	db, err := app.OpenStore(t.Context(), settings, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+}
+
 // The commands of docs/operations.md: a token is printed once, listed without its secret, and revoked;
 // the journal has who did it.
 func TestTokens(t *testing.T) {
@@ -27,6 +44,7 @@ func TestTokens(t *testing.T) {
 	t.Setenv("ORCH_TRACKER", "board")
 	typed := typist(t)
 	require.Contains(t, typed(1, "validate"), "signalbox init writes one")
+	begin(t, typed)
 	secret := strings.TrimSpace(typed(0, "token", "add", "ann", "--role", "operator", "--repos", "acme/app,acme/web", "--days", "90"))
 	require.Regexp(t, `^sbx_[a-z2-7]{26}$`, secret)
 	list := typed(0, "token", "list")
@@ -51,6 +69,7 @@ func TestAudit(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("ORCH_DATA_DIR", dir)
 	typed := typist(t)
+	begin(t, typed)
 	for _, name := range []string{"ann", "bea", "kim"} {
 		typed(0, "token", "add", name, "--role", "viewer")
 	}

@@ -30,9 +30,13 @@ type sessionCmd struct {
 	Revoke sessionRevokeCmd `cmd:"" help:"End all sessions of a name."`
 }
 
-// inStore runs f with the server's database.
+// inStore runs f with the server's database, which is there: in one that was made for it nobody has a token, and the journal
+// is whole.
 func inStore(f func(context.Context, app.Database) error) error {
-	settings, err := load()
+	settings, err := readSettings(nil)
+	if err == nil {
+		err = settings.NeedsDatabase()
+	}
 	if err != nil {
 		return err
 	}
