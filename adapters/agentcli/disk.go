@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -31,7 +32,7 @@ func (r *Runner) LogDisk() work.Disk {
 	return disk{
 		dir:    r.opt.LogDir,
 		task:   func(name string) (string, bool) { return strings.CutPrefix(name, taskPrefix) },
-		remove: func(_ context.Context, name string, _ int64) error { return removeTree(name) },
+		remove: func(_ context.Context, name string, _ int64) error { return jail.RemoveTree(name) },
 	}
 }
 

@@ -3,13 +3,13 @@ package agentcli
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -32,7 +32,7 @@ func (r *Runner) giveHome(e execution) error {
 	if e.home == "" {
 		return nil
 	}
-	if err := removeTree(e.home); err != nil {
+	if err := jail.RemoveTree(e.home); err != nil {
 		return err
 	}
 	home := filepath.Join(e.home, "home")
@@ -79,21 +79,6 @@ func copyFile(from, to string) error {
 // put writes a file, and makes the directories that it lies in.
 func put(name string, body []byte) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, body, 0o600))
-}
-
-// removeTree removes a directory and what is in it, also directories that their owner
-// may not write, as caches of Go modules are.
-func removeTree(dir string) error {
-	if dir == "" || os.RemoveAll(dir) == nil {
-		return nil
-	}
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			err = os.Chmod(name, 0o700) // before it is read: a link is no directory
-		}
-		return err
-	})
-	return errors.Join(err, os.RemoveAll(dir))
 }
 
 // jail returns what an execution may touch; nil when agents are not confined.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -20,7 +21,7 @@ func outbox(c work.Command) string { return fmt.Sprintf("outbox-%d", c.Run) }
 // written there.
 func (e *execution) giveOutbox(taskDir string) error {
 	e.outbox = filepath.Join(taskDir, outbox(e.Command))
-	if err := errors.Join(removeTree(e.outbox), os.Mkdir(e.outbox, 0o700)); err != nil { // an agent may have closed it
+	if err := errors.Join(jail.RemoveTree(e.outbox), os.Mkdir(e.outbox, 0o700)); err != nil { // an agent may have closed it
 		return err
 	}
 	if e.Report != "" {

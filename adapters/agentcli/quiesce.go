@@ -47,7 +47,7 @@ func (r *Runner) sweep(ctx context.Context, name string) error {
 		}
 	}
 	r.takeSession(rec, r.homeOf(name))
-	if err := errors.Join(removeTree(r.homeOf(name)), r.tidy(rec.Log)); err != nil {
+	if err := errors.Join(jail.RemoveTree(r.homeOf(name)), r.tidy(rec.Log)); err != nil {
 		return err
 	}
 	for _, file := range []string{name + ".new", name} {

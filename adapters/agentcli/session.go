@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
 )
 
@@ -91,7 +92,7 @@ func (r *Runner) dropSession(dir string) {
 		return
 	}
 	defer func() { _ = os.Remove(filepath.Dir(dir)) }() // unless it has others
-	if err := removeTree(dir); err != nil {
+	if err := jail.RemoveTree(dir); err != nil {
 		r.opt.Log.Warn("a session cannot be removed", "dir", dir, "err", err)
 	}
 }

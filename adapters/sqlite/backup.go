@@ -86,15 +86,20 @@ func Unused(ctx context.Context, path string) error {
 
 // Readable refuses a file whose tables this program cannot read, as Open does, and leaves it as it is.
 func Readable(ctx context.Context, path string) error {
-	err := briefly(dsn(path)+"&mode=ro", func(db *sql.DB) error {
-		version, err := layout(ctx, db)
-		if err == nil && version == 0 {
-			err = errors.New("the file has no tables")
-		}
-		return err
-	})
+	version, err := layoutOf(ctx, path)
+	if err == nil && version == 0 {
+		err = errors.New("the file has no tables")
+	}
 	if err != nil {
 		return fmt.Errorf("sqlite: %s: %w", path, err)
 	}
 	return nil
+}
+
+func layoutOf(ctx context.Context, path string) (version int, err error) {
+	err = briefly(dsn(path)+"&mode=ro", func(db *sql.DB) error {
+		version, err = layout(ctx, db)
+		return err
+	})
+	return version, err
 }

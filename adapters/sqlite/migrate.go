@@ -52,16 +52,11 @@ func layout(ctx context.Context, file querier) (version int, err error) {
 
 // alone refuses a file of an older layout while another process has it open: that one would read the new tables wrongly.
 func alone(ctx context.Context, path string) error {
-	older := false
-	err := briefly(dsn(path)+"&mode=ro", func(db *sql.DB) error {
-		version, err := layout(ctx, db)
-		older = version > 0 && version < layoutVersion
+	version, err := layoutOf(ctx, path)
+	if err != nil || version == 0 || version == layoutVersion {
 		return err
-	})
-	if err == nil && older {
-		err = Unused(ctx, path)
 	}
-	return err
+	return Unused(ctx, path)
 }
 
 // migrate brings the tables up to date, inside a transaction of the writer.

@@ -18,6 +18,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/gitcli"
 	"github.com/signalbox-dev/signalbox/adapters/gitonly"
+	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -145,7 +146,7 @@ func (v *Service) probe(ctx context.Context, agent work.Agent) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, removeAll(dir)) }()
+	defer func() { err = errors.Join(err, jail.RemoveTree(dir)) }()
 	checkout := filepath.Join(dir, "checkout")
 	for _, args := range [][]string{
 		{"init", "--quiet", checkout},

@@ -7,15 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
+	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/internal/run"
 	"github.com/signalbox-dev/signalbox/orchestrator/admin"
 	"github.com/signalbox-dev/signalbox/orchestrator/explain"
@@ -26,8 +25,8 @@ import (
 	"github.com/signalbox-dev/signalbox/tracker/cards"
 )
 
-// RehearsalBranch begins the names of the branches that rehearsals merge into.
-const RehearsalBranch = "signalbox-rehearsal-"
+// rehearsalBranch begins the names of the branches that rehearsals merge into.
+const rehearsalBranch = "signalbox-rehearsal-"
 
 // Rehearsal is one card that goes through every stage of a project with the rehearsal agent: in the jail, with the project's CI and gates,
 // and on its real git host. It is merged into a branch of its own that begins at main, so that main stays what it is. The store, the
@@ -62,7 +61,7 @@ func (r *Rehearsal) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, removeAll(scratch), held.Close()) }()
+	defer func() { err = errors.Join(err, jail.RemoveTree(scratch), held.Close()) }()
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -77,18 +76,6 @@ func (r *Rehearsal) Run(ctx context.Context) (err error) {
 	return r.play(ctx, l)
 }
 
-// Repos are the repositories of the project registry, in its order.
-func (s Settings) Repos() (out []string, err error) {
-	r, _, err := s.ReadRegistry()
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range r.Projects.All() {
-		out = append(out, p.Repo)
-	}
-	return out, nil
-}
-
 // find reads the project from the registry.
 func (r *Rehearsal) find() error {
 	registry, _, err := r.Settings.ReadRegistry()
@@ -100,10 +87,10 @@ func (r *Rehearsal) find() error {
 		return fmt.Errorf("%s has no repository %q", r.Settings.Projects, r.Repo)
 	}
 	r.mark, r.main, r.project = strings.ToLower(rand.Text()[:8]), p.Main, p
-	r.project.Prefix, r.project.Main = prefixOf(r.mark), RehearsalBranch+r.mark
+	r.project.Prefix, r.project.Main = prefixOf(r.mark), rehearsalBranch+r.mark
 	r.project.Agents, r.project.Required, r.project.SyncProject = nil, nil, ""
 	r.project.People, r.project.MoreBoards = task.People{}, nil
-	r.project.Board, r.project.TrackerProject = "", RehearsalBranch+r.mark // its card is on a board of the scratch's own
+	r.project.Board, r.project.TrackerProject = "", rehearsalBranch+r.mark // its card is on a board of the scratch's own
 	// Nothing is deployed.
 	r.project.SelfHosting, r.project.Monitor, r.project.Probe = false, nil, task.Probe{}
 	r.project.Credential = task.Credential{}
@@ -266,18 +253,4 @@ func (r *Rehearsal) cleanUp(ctx context.Context) error {
 		}
 	}
 	return err
-}
-
-// removeAll removes a directory, also what its owner may not write.
-func removeAll(dir string) error {
-	if os.RemoveAll(dir) == nil {
-		return nil
-	}
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			err = os.Chmod(name, 0o700)
-		}
-		return err
-	})
-	return errors.Join(err, os.RemoveAll(dir))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/agentcli"
 	"github.com/signalbox-dev/signalbox/adapters/projectfile"
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
+	"github.com/signalbox-dev/signalbox/internal/jail"
 	"github.com/signalbox-dev/signalbox/orchestrator/stage"
 	"github.com/signalbox-dev/signalbox/orchestrator/task"
 	"github.com/signalbox-dev/signalbox/orchestrator/work"
@@ -141,7 +142,7 @@ func (r *Rehearsal) isDead(dir string) bool {
 func (r *Rehearsal) sweepOne(ctx context.Context, dir, mark string) error {
 	for _, name := range slices.Sorted(maps.Keys(r.before)) {
 		_, branch, _ := strings.Cut(name, "/")
-		if name != RehearsalBranch+mark && !strings.HasPrefix(branch, prefixOf(mark)+"-") {
+		if name != rehearsalBranch+mark && !strings.HasPrefix(branch, prefixOf(mark)+"-") {
 			continue
 		}
 		if err := r.service.Git.RemoveBranch(ctx, r.space(name), name, r.before[name]); err != nil {
@@ -149,5 +150,5 @@ func (r *Rehearsal) sweepOne(ctx context.Context, dir, mark string) error {
 		}
 		delete(r.before, name)
 	}
-	return removeAll(dir)
+	return jail.RemoveTree(dir)
 }

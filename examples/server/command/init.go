@@ -19,6 +19,7 @@ import (
 	"github.com/signalbox-dev/signalbox/adapters/rehearse"
 	"github.com/signalbox-dev/signalbox/internal/app"
 	"github.com/signalbox-dev/signalbox/internal/setup"
+	"github.com/signalbox-dev/signalbox/orchestrator/task"
 )
 
 type initCmd struct {
@@ -68,9 +69,13 @@ func (c *initCmd) Run(s *streams) error {
 	if err := examine(ctx, settings, app.Examination{Fix: true, Card: c.Rehearse}, app.ReportTo(s.out)); err != nil {
 		return fmt.Errorf("%w: mend it, and run %s init again", err, program)
 	}
+	registry, err := projectfile.Load(settings.Projects, settings.Kinds()...)
+	if err != nil {
+		return err
+	}
 	if c.Rehearse {
 		fmt.Fprintln(s.out)
-		if err := rehearseAll(ctx, settings, s); err != nil {
+		if err := rehearseAll(ctx, settings, registry.Projects, s); err != nil {
 			return err
 		}
 	}
@@ -80,10 +85,6 @@ func (c *initCmd) Run(s *streams) error {
 	fmt.Fprintf(s.out, "\nStart it here with: %s serve\n%s", program, unnamed())
 	fmt.Fprintf(s.out, "Sign in at %s (its end is ORCH_ADMIN_TOKEN of %s)\n",
 		signInLink(settings, settings.AdminToken.Reveal()), app.EnvFile)
-	registry, err := projectfile.Load(settings.Projects, settings.Kinds()...)
-	if err != nil {
-		return err
-	}
 	for _, p := range registry.Projects.All() {
 		switch board, _ := registry.Neighbours.Board(p.Board); {
 		case board.Kind == projectfile.KindLabels:
@@ -111,18 +112,17 @@ func examine(ctx context.Context, settings app.Settings, e app.Examination, repo
 }
 
 // rehearseAll rehearses each project.
-func rehearseAll(ctx context.Context, settings app.Settings, s *streams) error {
-	repos, err := settings.Repos()
-	for _, repo := range repos {
-		r := app.Rehearsal{Settings: settings, Program: itself(), Repo: repo, Out: s.out}
+func rehearseAll(ctx context.Context, settings app.Settings, projects *task.Projects, s *streams) error {
+	for _, p := range projects.All() {
+		r := app.Rehearsal{Settings: settings, Program: itself(), Repo: p.Repo, Out: s.out}
 		if err := r.Run(ctx); err != nil {
-			return fmt.Errorf("%s: %w", repo, err)
+			return fmt.Errorf("%s: %w", p.Repo, err)
 		}
-		fmt.Fprintf(s.out, "ok    rehearsal    a card of %s went through every stage, and nothing is left of it\n", repo)
+		fmt.Fprintf(s.out, "ok    rehearsal    a card of %s went through every stage, and nothing is left of it\n", p.Repo)
 		if settings.Agent != rehearse.Name {
 			fmt.Fprintf(s.out, "warn  rehearsal    its agent was one that costs nothing; "+
 				"cards get %s: %s doctor --probe lets that run once\n", settings.Agent, program)
 		}
 	}
-	return err
+	return nil
 }
