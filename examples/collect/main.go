@@ -186,9 +186,11 @@ func (w *work) do(ctx context.Context) (code int, err error) {
 	log := slog.New(slog.NewTextHandler(w.screen, nil))
 	settings := app.Settings{DataDir: w.Data, DatabaseSettings: app.DatabaseSettings{DatabaseURL: w.Database, DatabaseSchema: w.Schema}}
 	if !settings.DatabaseURL.IsSet() {
-		if settings.DatabaseURL, err = app.FindSecret(os.Environ(), "DATABASE_URL"); err != nil {
+		address, _, err := app.Given(os.Environ(), app.Prefix+"DATABASE_URL")
+		if err != nil {
 			return exitFailed, err
 		}
+		settings.DatabaseURL = secret.New(address)
 	}
 	store, err := app.OpenTracks(ctx, settings, log)
 	if err != nil {

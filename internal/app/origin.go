@@ -11,8 +11,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/signalbox-dev/signalbox/orchestrator/secret"
 )
 
 // fileSuffix ends the name of the variable that names the file of a secret.
@@ -48,13 +46,6 @@ func findSecret(getenv func(string) string, name string) (value, origin string, 
 		return "", origin, fmt.Errorf("%s cannot be read from the file %s: %w", name, file, err)
 	}
 	return value, origin, nil
-}
-
-// FindSecret reads a setting that is secret, by its name without the prefix, from where Load
-// finds it; empty when it is not set.
-func FindSecret(environ []string, name string) (secret.String, error) {
-	value, _, err := Given(environ, Prefix+name)
-	return secret.New(value), err
 }
 
 // pemBegin begins a secret that has several lines.
