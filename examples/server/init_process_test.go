@@ -217,7 +217,7 @@ func TestRehearsalIsCleanedUp(t *testing.T) {
 	cmd, out := n.command("init")
 	require.NoError(t, cmd.Start())
 	n.until("the developer is at work", func() bool { return strings.Contains(out.String(), "rehearsal: development\n") })
-	require.Contains(t, n.heads(), app.RehearsalBranch)
+	require.Contains(t, n.heads(), "signalbox-rehearsal-")
 	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 	require.Error(t, cmd.Wait())
 	require.Contains(t, out.String(), "the rehearsal was stopped at development")

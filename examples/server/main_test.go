@@ -65,10 +65,10 @@ func environment(t *testing.T) (board *planetest.Server, project string) {
 }
 
 func TestConfig(t *testing.T) {
+	typed := typist(t)
 	environment(t)
 	t.Setenv("ORCH_MAX_CONCURRENCY", "7")
-	code, out := server("config")
-	require.Zero(t, code, out)
+	out := typed(0, "config")
 	require.Regexp(t, `ORCH_MAX_CONCURRENCY +7 +2 +environment`, out)
 	require.Regexp(t, `ORCH_LISTEN +127.0.0.1:8080 +127.0.0.1:8080 +default`, out)
 	require.NotContains(t, out, "plane-webhook-secret-of-128-bits")
@@ -76,47 +76,39 @@ func TestConfig(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
+	typed := typist(t)
 	environment(t)
 	t.Setenv("ORCH_QG0_TITLE_MAX", "many") // a bad title limit is no reason not to start
-	code, out := server("validate", "--table")
-	require.Zero(t, code, out)
+	out := typed(0, "validate", "--table")
 	require.Contains(t, out, "check_analysis_approved")
 	require.Contains(t, out, "1 projects")
 	require.Contains(t, out, "ORCH_PLANE_WEBHOOK_SECRET: from environment\n")
 	t.Setenv("ORCH_AGENT", "no-such-agent --fast")
-	code, out = server("validate")
-	require.Zero(t, code, out)
+	out = typed(0, "validate")
 	require.Contains(t, out, "warning: the program of the agent no-such-agent --fast is not installed for this user: tasks that need it will wait\n")
 	file := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(file, []byte("webhook-secret-of-a-file\n"), 0o600))
 	t.Setenv("ORCH_PLANE_WEBHOOK_SECRET", "")
 	t.Setenv("ORCH_PLANE_WEBHOOK_SECRET_FILE", file)
-	code, out = server("validate")
-	require.Zero(t, code, out)
+	out = typed(0, "validate")
 	require.Contains(t, out, "ORCH_PLANE_WEBHOOK_SECRET: from file "+file+"\n")
 	require.NotContains(t, out, "webhook-secret-of-a-file")
 	t.Setenv("ORCH_PLANE_WEBHOOK_SECRET_FILE", "")
-	code, out = server("validate")
-	require.Equal(t, 1, code)
-	require.Contains(t, out, "ORCH_PLANE_WEBHOOK_SECRET is not set")
+	require.Contains(t, typed(1, "validate"), "ORCH_PLANE_WEBHOOK_SECRET is not set")
 	t.Setenv("ORCH_PROJECTS", filepath.Join(t.TempDir(), "none.yaml"))
-	code, out = server("validate")
-	require.Equal(t, 1, code)
-	require.Contains(t, out, "cannot be read")
+	require.Contains(t, typed(1, "validate"), "cannot be read")
 }
 
 func TestDoctor(t *testing.T) {
+	typed := typist(t)
 	board, _ := environment(t)
-	code, out := server("doctor")
-	require.Zero(t, code, out)
+	out := typed(0, "doctor")
 	for _, want := range []string{"git", "database", "plane", "github", "telegram", "every board status has a column", "agent /bin/true", "agents and checks are confined"} {
 		require.Contains(t, out, want)
 	}
 	t.Setenv("ORCH_PLANE_TOKEN", "wrong")
 	t.Setenv("ORCH_AGENT", "no-such-agent")
-	code, out = server("doctor")
-	require.Equal(t, 1, code)
-	require.Contains(t, out, "FAIL  plane")
+	require.Contains(t, typed(1, "doctor"), "FAIL  plane")
 	require.Empty(t, board.Comments(""), "a doctor changes nothing")
 }
 
@@ -137,8 +129,7 @@ func TestMistypedSettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)
 			for _, command := range []string{"validate", "serve", "doctor"} {
-				code, out := server(command)
-				require.Equal(t, 1, code, command)
+				out := typist(t)(1, command)
 				require.Contains(t, out, want, command)
 				require.NotContains(t, out, "strconv")
 				require.NotContains(t, out, "ParsePrefix")
@@ -149,23 +140,23 @@ func TestMistypedSettings(t *testing.T) {
 
 // The doctor looks at a PostgreSQL too, and never says its password.
 func TestDoctorPostgres(t *testing.T) {
+	typed := typist(t)
 	environment(t)
 	s := pgtest.Start(t, pgtest.Options{Durable: true})
 	t.Setenv("ORCH_DATABASE_URL", s.URL("postgres")+"&password=hidden")
-	code, out := server("doctor")
-	require.Zero(t, code, out)
+	out := typed(0, "doctor")
 	require.Contains(t, out, "PostgreSQL, database postgres at /")
 	require.Contains(t, out, "ok    leases")
 	require.NotContains(t, out, "hidden")
 	t.Setenv("ORCH_DATABASE_URL", s.URL("nowhere")+"&password=hidden")
-	code, out = server("doctor")
-	require.Equal(t, 1, code)
+	out = typed(1, "doctor")
 	require.Contains(t, out, `ORCH_DATABASE_URL: postgres: `)
 	require.Contains(t, out, `database "nowhere" does not exist`)
 	require.NotContains(t, out, "hidden")
 }
 
 func TestWhy(t *testing.T) {
+	typed := typist(t)
 	environment(t)
 	x := explain.Explanation{
 		TaskID: 3, WorkItem: "GPX-1", Repo: "acme/app", Title: "Tiles", Stage: "review", Since: time.Unix(0, 0), Summary: "Waits for CI.",
@@ -188,29 +179,24 @@ func TestWhy(t *testing.T) {
 	}))
 	defer srv.Close()
 	for _, task := range []string{"3", "GPX-1", "gpx-1"} {
-		code, out := server("why", "--url", srv.URL, task)
-		require.Zero(t, code, out)
+		out := typed(0, "why", "--url", srv.URL, task)
 		require.Contains(t, out, "waits (outside): CI has not finished\n      do: Look at the checks\n")
 		require.Contains(t, out, "last: the developer has finished")
 		require.Contains(t, out, "  owed: the comment is about to be made\n  given up: the notice was refused for good: no\n")
 	}
 	for task, want := range map[string]string{"9": "There is no such task", "GPX-9": `no task "GPX-9"`} {
-		code, out := server("why", "--server", srv.URL, task)
-		require.Equal(t, 3, code)
-		require.Contains(t, out, want)
+		require.Contains(t, typed(3, "why", "--server", srv.URL, task), want)
 	}
 	t.Setenv("ORCH_LISTEN", "127.0.0.1:1")
-	code, out := server("why", "3")
-	require.Equal(t, 5, code)
+	out := typed(5, "why", "3")
 	require.Contains(t, out, "the server http://127.0.0.1:1 does not answer; is it running? (--server and SIGNALBOX_URL name another)")
 	t.Setenv("SIGNALBOX_URL", srv.URL)
-	code, out = server("why", "--json", "3")
-	require.Zero(t, code, out)
-	require.Contains(t, out, `"work_item":"GPX-1"`)
+	require.Contains(t, typed(0, "why", "--json", "3"), `"work_item":"GPX-1"`)
 }
 
 // What has no known price is no 0.00 on the command line.
 func TestUnknownPrices(t *testing.T) {
+	typed := typist(t)
 	environment(t)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/costs" {
@@ -220,13 +206,11 @@ func TestUnknownPrices(t *testing.T) {
 		_, _ = w.Write([]byte(`{"id":3,"stage":"done","totals":{"cost_usd":1.2,"unpriced_runs":1},"agent_runs":[{"run":1,"attempt":1,"role":"analyst","cost_usd":0,"unpriced_runs":1}]}`))
 	}))
 	defer srv.Close()
-	code, out := server("costs", "--url", srv.URL)
-	require.Zero(t, code, out)
+	out := typed(0, "costs", "--url", srv.URL)
 	require.Regexp(t, `a/b +1\.20 +1 `, out)
 	require.Regexp(t, `a/c +\? +2 `, out)
 	require.Regexp(t, `all +1\.20 \+ \? +3 `, out)
-	code, out = server("show", "--url", srv.URL, "3")
-	require.Zero(t, code, out)
+	out = typed(0, "show", "--url", srv.URL, "3")
 	require.Contains(t, out, "1 runs, 1.20 + ? USD")
 	require.NotContains(t, out, "0.00")
 }
@@ -234,6 +218,7 @@ func TestUnknownPrices(t *testing.T) {
 // Dependencies are listed, added and removed with the operator's token. A name is the newest
 // task's that lives, or the cancelled one's when there is no other.
 func TestDepsCommand(t *testing.T) {
+	typed := typist(t)
 	var asked []string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -251,34 +236,25 @@ func TestDepsCommand(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	code, out := server("deps", "add", "--url", srv.URL, "gpx-1", "9")
-	require.Equal(t, 4, code)
+	out := typed(4, "deps", "add", "--url", srv.URL, "gpx-1", "9")
 	require.Contains(t, out, "operator's token")
 	require.Contains(t, out, "commands send the token of SIGNALBOX_TOKEN")
 	t.Setenv("ORCH_ADMIN_TOKEN", "0123456789abcdef0123456789abcdef")
 	for _, args := range [][]string{{"list", "gpx-1"}, {"add", "gpx-1", "GPX-2"}, {"remove", "3", "7"}} {
-		code, out := server(append([]string{"deps", args[0], "--url", srv.URL}, args[1:]...)...)
-		require.Zero(t, code, out)
-		require.Contains(t, out, "task 3 waits for task 7 (db")
+		require.Contains(t, typed(0, append([]string{"deps", args[0], "--url", srv.URL}, args[1:]...)...), "task 3 waits for task 7 (db")
 	}
 	require.Equal(t, []string{"GET /tasks/3/deps {}", `POST /tasks/3/deps {"on":7}`, `DELETE /tasks/3/deps {"on":7}`}, asked)
 }
 
 func TestCommandLine(t *testing.T) {
-	_, help := server("help")
-	code, out := server("--help")
-	require.Equal(t, out, help)
-	_, tasks := server("help", "tasks")
-	require.Contains(t, tasks, "Usage: signalbox tasks")
-	require.Zero(t, code)
-	require.Contains(t, out, "doctor")
-	require.Contains(t, out, "Usage: signalbox <command>")
-	code, out = server("dance")
-	require.Equal(t, 2, code)
-	require.Contains(t, out, "signalbox: unexpected argument dance")
+	typed := typist(t)
+	help := typed(0, "help")
+	require.Equal(t, typed(0, "--help"), help)
+	require.Contains(t, help, "doctor")
+	require.Contains(t, help, "Usage: signalbox <command>")
+	require.Contains(t, typed(0, "help", "tasks"), "Usage: signalbox tasks")
+	require.Contains(t, typed(2, "dance"), "signalbox: unexpected argument dance")
 	for _, arg := range []string{"version", "--version"} {
-		code, out = server(arg)
-		require.Zero(t, code)
-		require.Regexp(t, `^signalbox \S+ \(commit \S+, go1\.\d+`, out)
+		require.Regexp(t, `^signalbox \S+ \(commit \S+, go1\.\d+`, typed(0, arg))
 	}
 }

@@ -130,15 +130,13 @@ func TestReplayOfNothing(t *testing.T) {
 	environment(t)
 	nowhere := t.TempDir()
 	t.Setenv("ORCH_DATA_DIR", nowhere)
-	code, out := server("replay")
-	require.Equal(t, 1, code)
-	require.Contains(t, out, "ORCH_DATA_DIR: there is no database "+nowhere)
+	typed := typist(t)
+	require.Contains(t, typed(1, "replay"), "ORCH_DATA_DIR: there is no database "+nowhere)
 	require.NoFileExists(t, filepath.Join(nowhere, "signalbox.db"))
 
 	s := pgtest.Start(t, pgtest.Options{Durable: true})
 	t.Setenv("ORCH_DATABASE_URL", s.URL("postgres")+"&password=hidden")
-	code, out = server("replay")
-	require.Equal(t, 1, code)
+	out := typed(1, "replay")
 	require.Contains(t, out, "nothing was decided yet in PostgreSQL, database postgres at /")
 	require.NotContains(t, out, "hidden")
 }

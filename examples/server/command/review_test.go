@@ -35,17 +35,19 @@ func TestReviewBindsTheWord(t *testing.T) {
 	}
 	var sent map[string]string
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /tasks/7/explain", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(explain.Explanation{Title: "Tiles \x1b[2J\u202e", Summary: "Waits: \u009b2J", LastNote: "a\rb"})
-	})
-	mux.HandleFunc("POST /tasks/7/retry", func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusConflict)
-		_ = json.NewEncoder(w).Encode(web.Problem{Detail: "it is at \x1b]0;x\a"})
-	})
-	mux.HandleFunc("GET /tasks/7/decision", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(shown) })
-	mux.HandleFunc("GET /decisions", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(web.DecisionList{Decisions: []documents.Decision{shown}})
-	})
+	for pattern, v := range map[string]any{
+		"GET /tasks/7/explain":  explain.Explanation{Title: "Tiles \x1b[2J\u202e", Summary: "Waits: \u009b2J", LastNote: "a\rb"},
+		"POST /tasks/7/retry":   web.Problem{Detail: "it is at \x1b]0;x\a"},
+		"GET /tasks/7/decision": &shown,
+		"GET /decisions":        web.DecisionList{Decisions: []documents.Decision{shown}},
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
+			if _, wrong := v.(web.Problem); wrong {
+				w.WriteHeader(http.StatusConflict)
+			}
+			_ = json.NewEncoder(w).Encode(v)
+		})
+	}
 	mux.HandleFunc("GET /tasks/7", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(web.TaskDetail{}) })
 	mux.HandleFunc("POST /tasks/7/reject", func(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewDecoder(r.Body).Decode(&sent)

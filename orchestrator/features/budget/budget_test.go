@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -360,4 +361,21 @@ func TestBudgetFailsClosed(t *testing.T) {
 		r.Settle(2 * time.Minute)
 		r.Stands(item, stage.Done)
 	})
+}
+
+// A cap that is never reached changes no decision.
+func TestBudgetThatIsNotReached(t *testing.T) {
+	story := func(r *Rig) (out []string) {
+		entries, err := r.Store.Journal(context.Background(), r.Task(r.Finish("x")).ID)
+		require.NoError(r, err)
+		for _, e := range entries {
+			out = append(out, regexp.MustCompile(`,"policy":"[^"]*"`).ReplaceAllString(string(e.Payload), ""))
+		}
+		return out
+	}
+	var with, without []string
+	thrifty(t, budget.Caps{Task: 1 << 40, RepoDay: 1 << 40}, func(r *Rig, _ *budget.Options, _ *books) { with = story(r) })
+	Run(t, nil, func(r *Rig) { without = story(r) })
+	require.NotEmpty(t, with)
+	require.Equal(t, without, with)
 }
