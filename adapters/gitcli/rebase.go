@@ -97,7 +97,7 @@ func (g *Git) rebase(ctx context.Context, p checkout, base, head string) (tip st
 	if _, err := g.run(ctx, in); err != nil {
 		return "", err
 	}
-	in.args = []string{"rebase", "--quiet", base}
+	in.args = []string{"rebase", base}
 	if _, failed := g.run(ctx, in); failed != nil {
 		in.args = []string{"diff", "--name-only", "--diff-filter=U", "-z"}
 		out, err := g.run(ctx, in)
