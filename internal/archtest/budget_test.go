@@ -22,12 +22,12 @@ import (
 func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        129_985,
-		"tokens outside tests":       892_792,
+		"tokens outside tests":       892_777,
 		"tokens of tests":            780_875,
 		"exported names":             2_614,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       658_638,
+		"tokens of the server":       658_623,
 		"words of Markdown":          28_880,
 		"settings":                   148,
 		"fields of Feature":          9,

@@ -103,10 +103,11 @@ func (o Options) observe(ctx context.Context, e orchestrator.Effect) queue.Outco
 		return orchestrator.Retry(&orchestrator.UnregisteredError{Repo: e.Repo})
 	}
 	if len(p.Monitor) == 0 {
-		shown := stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusDone}
-		return queue.Outcome{Kind: queue.OutcomeDone, Error: "there is nothing to look at", Then: []queue.Job{
-			orchestrator.FollowUpJob(e, shown, fmt.Sprintf("monitor/%d/%s/%s", e.TaskID, e.SHA, shown.Kind)),
-		}}
+		out := queue.Outcome{Kind: queue.OutcomeDone, Error: "there is nothing to look at"}
+		if p.SelfHosting { // its card stands in Monitoring after Deploy
+			out.Then = []queue.Job{followUp(e, stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusDone})}
+		}
+		return out
 	}
 	s := seen{Until: o.Now().Add(o.Window)}
 	if e.Text != "" {
@@ -167,10 +168,7 @@ func (o Options) probe(ctx context.Context, p task.Project, s *seen) {
 
 // scheduleNext puts the next look.
 func (o Options) scheduleNext(e orchestrator.Effect, s seen) queue.Outcome {
-	text, err := json.Marshal(s)
-	if err != nil {
-		return queue.Outcome{Kind: queue.OutcomeDead, Error: err.Error()}
-	}
+	text, _ := json.Marshal(s) // it has nothing that could fail
 	look := stage.Effect{Kind: name, SHA: e.SHA, Text: string(text)}
 	key := fmt.Sprintf("monitor/%d/%s/%d", e.TaskID, e.SHA, s.Looks)
 	next := orchestrator.FollowUpJob(e, look, key)
@@ -194,9 +192,7 @@ func (o Options) end(ctx context.Context, e orchestrator.Effect, p task.Project,
 		return orchestrator.Retry(err)
 	}
 	out := queue.Outcome{Kind: queue.OutcomeDone}
-	then := func(f stage.Effect) {
-		out.Then = append(out.Then, orchestrator.FollowUpJob(e, f, fmt.Sprintf("monitor/%d/%s/%s", e.TaskID, e.SHA, f.Kind)))
-	}
+	then := func(f stage.Effect) { out.Then = append(out.Then, followUp(e, f)) }
 	switch result {
 	case Healthy, replaced:
 		then(stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusDone})
@@ -211,6 +207,10 @@ func (o Options) end(ctx context.Context, e orchestrator.Effect, p task.Project,
 		then(stage.Effect{Kind: stage.EffectComment, Author: stage.Deployer, Text: "The deployment is degraded: " + s.Last + frozen})
 	}
 	return out
+}
+
+func followUp(e orchestrator.Effect, f stage.Effect) queue.Job {
+	return orchestrator.FollowUpJob(e, f, fmt.Sprintf("monitor/%d/%s/%s", e.TaskID, e.SHA, f.Kind))
 }
 
 // record adds the result to the task's story.
