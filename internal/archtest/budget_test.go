@@ -21,13 +21,13 @@ import (
 // something of it. It rises in a commit of its own, which says what for.
 func budget() map[string]int {
 	return map[string]int{
-		"lines outside tests":        129_985,
-		"tokens outside tests":       892_777,
-		"tokens of tests":            780_875,
+		"lines outside tests":        129_979,
+		"tokens outside tests":       892_711,
+		"tokens of tests":            780_853,
 		"exported names":             2_614,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
-		"tokens of the server":       658_623,
+		"tokens of the server":       658_557,
 		"words of Markdown":          28_880,
 		"settings":                   148,
 		"fields of Feature":          9,

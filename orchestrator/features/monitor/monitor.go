@@ -103,11 +103,7 @@ func (o Options) observe(ctx context.Context, e orchestrator.Effect) queue.Outco
 		return orchestrator.Retry(&orchestrator.UnregisteredError{Repo: e.Repo})
 	}
 	if len(p.Monitor) == 0 {
-		out := queue.Outcome{Kind: queue.OutcomeDone, Error: "there is nothing to look at"}
-		if p.SelfHosting { // its card stands in Monitoring after Deploy
-			out.Then = []queue.Job{followUp(e, stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusDone})}
-		}
-		return out
+		return queue.Outcome{Kind: queue.OutcomeDone, Error: "there is nothing to look at"}
 	}
 	s := seen{Until: o.Now().Add(o.Window)}
 	if e.Text != "" {
@@ -192,7 +188,9 @@ func (o Options) end(ctx context.Context, e orchestrator.Effect, p task.Project,
 		return orchestrator.Retry(err)
 	}
 	out := queue.Outcome{Kind: queue.OutcomeDone}
-	then := func(f stage.Effect) { out.Then = append(out.Then, followUp(e, f)) }
+	then := func(f stage.Effect) {
+		out.Then = append(out.Then, orchestrator.FollowUpJob(e, f, fmt.Sprintf("monitor/%d/%s/%s", e.TaskID, e.SHA, f.Kind)))
+	}
 	switch result {
 	case Healthy, replaced:
 		then(stage.Effect{Kind: stage.EffectStatus, Status: stage.StatusDone})
@@ -207,10 +205,6 @@ func (o Options) end(ctx context.Context, e orchestrator.Effect, p task.Project,
 		then(stage.Effect{Kind: stage.EffectComment, Author: stage.Deployer, Text: "The deployment is degraded: " + s.Last + frozen})
 	}
 	return out
-}
-
-func followUp(e orchestrator.Effect, f stage.Effect) queue.Job {
-	return orchestrator.FollowUpJob(e, f, fmt.Sprintf("monitor/%d/%s/%s", e.TaskID, e.SHA, f.Kind))
 }
 
 // record adds the result to the task's story.

@@ -101,7 +101,7 @@ func TestMonitorHealthy(t *testing.T) {
 	})
 }
 
-// A repository for which the registry names no address is not looked at, and its cards do not say so.
+// A repository for which the registry names no address is not looked at.
 func TestNothingToLookAt(t *testing.T) {
 	watched(t, func(r *Rig, h *health, _ *serialgate.Gate) {
 		r.Shutdown()
@@ -109,13 +109,11 @@ func TestNothingToLookAt(t *testing.T) {
 			r.Projects[i].Monitor = nil
 		}
 		r.Start()
-		item := r.Card(Self, "x")
-		r.ToDone(Self, item)
+		item := r.Finish("x")
 		h.set(monitor.Bad)
-		r.Move(Self, item, stage.StatusConfirmDeploy)
 		r.Settle(20 * time.Minute)
 		require.Empty(r, result(r, item))
-		require.Equal(r, stage.StatusDone, r.Status(Self, item))
+		require.Equal(r, stage.StatusDone, r.Status(App, item))
 	})
 }
 
