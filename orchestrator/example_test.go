@@ -94,7 +94,10 @@ func Example_card() {
 	card := tracker.Item{ID: "item-1", ProjectID: "p1", Sequence: 42, Title: "Cache the tiles", Description: "The map is slow."}
 	fmt.Println(errors.Join(
 		p.move(ctx, card, stage.StatusToAnalyse),
-		p.until(ctx, card, func(s stage.State) bool { return s.Hold == stage.HoldApproval }),
+		p.until(ctx, card, func(stage.State) bool { // the card shows that it waits for the person
+			shown, _ := p.board.Item(ctx, card.ProjectID, card.ID)
+			return shown.Status == stage.StatusInReview
+		}),
 		p.move(ctx, card, stage.StatusApproved),
 		p.until(ctx, card, func(s stage.State) bool { return s.Stage == stage.Done }),
 	))

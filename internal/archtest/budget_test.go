@@ -23,7 +23,7 @@ func budget() map[string]int {
 	return map[string]int{
 		"lines outside tests":        129_979,
 		"tokens outside tests":       892_711,
-		"tokens of tests":            780_853,
+		"tokens of tests":            780_872,
 		"exported names":             2_614,
 		"lines over 140 columns":     48,
 		"packages of the server":     101,
